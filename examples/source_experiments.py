@@ -25,7 +25,7 @@ PAGE = "experiments.html"
 def show(experiments: Experiments) -> None:
     """Print the tables and the findings."""
     for result in experiments.tables:
-        left = [place for place, how in enumerate(result.formats) if not how]
+        left = [column for column, how in enumerate(result.formats) if not how]
         print(f"{result.name}\n\n{format_table(result.columns, result.rows, left, 150)}\n")
     for sentence in (*experiments.findings, *experiments.left_out, *CAVEATS):
         print(f"- {sentence}")

@@ -270,3 +270,9 @@ def test_demo_prints_tables_and_findings_and_writes_a_report(tmp_path, monkeypat
     assert page.read_text() == "<html></html>"
     assert main(["demo", "--out", str(page)]) == errors.FAILED  # the file exists
     assert main(["demo", "--out", str(page), "--force", "--json"]) == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_top_limits_every_table_of_explain(capsys):
+    found = run_json(["explain", "sold.hedgerow", "houses.csv", "--top", "3"], capsys)
+    assert [len(found[name]) for name in ("importances", "stumps", "permutation", "dependence")] == [3] * 4

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
+from hedgerow import DecisionStump, save
 from hedgerow.cli import errors, main
 
 CARS = """colour,doors,power,bought,when,price
@@ -38,6 +39,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CARS.encode() * 500)[:400])
     (tmp_path / "cut.parquet").write_bytes(b"PAR1" + bytes(300))
     (tmp_path / "model.hedgerow").write_bytes(b"not a model")
+    save(DecisionStump().fit([[0.0], [1.0]], [0, 1]), tmp_path / "real.hedgerow")
     (tmp_path / "there.hedgerow").write_bytes(b"another file")
     remarks = [
         " ".join(rng.choice(["the", "car", "was", "red", "and", "fast", "so"], 9)) + f" {i}"
@@ -107,6 +109,12 @@ BAD = {
     "one fold": (["compare", "cars.csv", "--target", "when", "--folds", "1"], USAGE, ["--folds 1"]),
     "impossible delta": (["certify", "model.hedgerow", "--delta", "2"], USAGE, ["--delta 2"]),
     "not a size": (["detect", "notes.txt", "--min-size", "small"], USAGE, ["--min-size small", "24x24"]),
+    "table and model exchanged": (
+        ["predict", "cars.csv", "model.hedgerow"],
+        FAILED,
+        ["cars.csv, is a table", "`hedgerow predict MODEL TABLE`"],
+    ),
+    "model in place of a table": (["train", "real.hedgerow", "--target", "y"], FAILED, ["is a model file"]),
     # --- columns
     "column missing": (["train", "cars.csv", "--target", "wen"], FAILED, ["'wen'", "'when'"]),
     "dropped column missing": ([*TRAIN, "--drop", "color"], FAILED, ["'color'", "'colour'"]),

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.ensemble import AdaBoostRegressor as TheirAdaBoost
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
-from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.adaboost import AdaBoostRegressor
 
 TURNS = {"next": itertools.count()}  # outside of the learners: clones begin with nothing
 

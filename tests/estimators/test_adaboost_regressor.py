@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 from boosting_cases import numbers
-from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.adaboost import AdaBoostRegressor
 from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 from r2_cases import LOSSES, STUMP, Column, columns, noisy, same_bits
 

@@ -10,7 +10,7 @@ from sklearn.metrics import mean_absolute_error
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
-from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.adaboost import AdaBoostRegressor
 from r2_cases import STUMP, columns, noisy, same_bits
 
 # --- evaluation sets and callbacks

@@ -1,14 +1,12 @@
 """A small run of all experiments: reproducible, independent of the number of threads, with a valid page."""
 
 import json
-import sys
 from dataclasses import replace
 
 import html5lib
 import numpy as np
 import pytest
 
-from hedgerow import RandomForestClassifier
 from hedgerow.experiments import CAVEATS, FULL, QUICK, measure, plan, run, run_experiments, run_plan
 from hedgerow.experiments.plan import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
 from scripts import load_script
@@ -30,13 +28,6 @@ TINY = replace(
     claim_repeats=1,
     claim_splits=3,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_second_process():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure.os, "cpu_count", lambda: 1)  # kernels are compiled or cached here
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -155,37 +146,17 @@ def test_invalid_seeds_are_rejected_before_the_first_step(seed):
         run_experiments(random_state=seed, progress=pytest.fail)
 
 
-def test_second_process_compiles_forests_with_several_cores(monkeypatch):
-    started = []
+def test_every_method_is_fitted_before_it_is_timed(monkeypatch):
+    made = []
 
-    class Process:
-        def __init__(self, command, **_):
-            started.append([command[0]])
+    def make(self, name, **_):
+        made.append((name, self.learners))
+        return Maker.make(self, name)
 
-        def wait(self):
-            started[-1].append("waited")
-
-        def kill(self):
-            started[-1].append("killed")
-
-    monkeypatch.setattr(measure.subprocess, "Popen", Process)
-    monkeypatch.setattr(measure.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(measure, "Maker", type("Spy", (Maker,), {"make": make}))
     problem = plan.load_problems(TINY, 0)[0][1]
-    measure.compile_kernels([problem], (LOGISTIC, FOREST), Maker(2, 2, 2, 0, 1))
-    measure.compile_kernels([problem], (LOGISTIC,), Maker(2, 2, 2, 0, 1))
-    assert started == [[sys.executable, "waited"]]
-    with pytest.raises(KeyError), measure.second_process():
-        raise KeyError
-    assert started[-1][1:] == ["killed", "waited"]
-    monkeypatch.setattr(measure.subprocess, "Popen", _missing)
-    with measure.second_process():
-        assert len(started) == 2  # without a second process the first compiles all
-
-
-def test_code_of_the_second_process_fits_a_forest():
-    names = {}
-    exec(compile(measure._FIT_FOREST, "second process", "exec"), names)  # noqa: S102 - our own text
-    assert names["F"] is RandomForestClassifier
+    measure.compile_kernels([problem], (LOGISTIC, FOREST), Maker(9, 9, 9, 0, 1))
+    assert made == [(LOGISTIC, 2), (FOREST, 2)]
 
 
 def test_example_prints_the_tables_and_writes_the_files(small, tmp_path, monkeypatch, capsys):

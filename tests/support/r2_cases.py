@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from boosting_cases import numbers
-from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.adaboost import AdaBoostRegressor
 from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 
 LOSSES = ("linear", "square", "exponential")

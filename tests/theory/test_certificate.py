@@ -11,7 +11,7 @@ import pytest
 
 from hedgerow import AdaBoostClassifier, RandomForestClassifier
 from hedgerow.theory import Bound, Certificate, InapplicableBound, certify
-from hedgerow.theory.certificate import ALWAYS, _figure
+from hedgerow.theory.certificate import ALWAYS, format_bound
 
 HOLD_OUT = Bound("hold-out", 0.12341, 0.025, 1200, "96 errors in 1,200 rows", "the rows are new")
 TANDEM = Bound("tandem", 0.7, 0.0125, 90, "joint loss 0.1", "parameters came first", "if edges came first")
@@ -86,14 +86,14 @@ def test_a_certificate_without_bounds():
     assert "Bounds that do not apply" in empty.to_html()
 
 
-def test_figures_are_rounded_up():
+def testformat_bounds_are_rounded_up():
     rng = np.random.default_rng(0)
     for value in [*rng.random(500), *(10.0 ** rng.uniform(-9, 0, 500)), *(np.arange(100) / 100)]:
-        shown = float(_figure(value))
+        shown = float(format_bound(value))
         assert value - 1e-12 <= shown <= value + 1.0000001e-4
-    assert _figure(1.0) == "1.0000"
-    assert _figure(1.0000001) == _figure(math.inf) == "> 1"
-    assert _figure(0.25) == "0.2500"
+    assert format_bound(1.0) == "1.0000"
+    assert format_bound(1.0000001) == format_bound(math.inf) == "> 1"
+    assert format_bound(0.25) == "0.2500"
 
 
 # --- as a table

@@ -48,7 +48,7 @@ def test_no_bound_is_exceeded_more_often_than_delta_allows(example, title, n_row
 
 
 def test_the_example_detects_controls_and_vote_bounds_without_a_deviation(example, monkeypatch):
-    monkeypatch.setattr(vote_bounds, "_allowance", lambda *_: 0.0)
+    monkeypatch.setattr(vote_bounds, "_interval", lambda mean, *_: (mean, mean))
     (case,) = [case for case in example.cases(SIDE) if case.title == "forest"]
     found = example.count(replace(case, n_rows=400), 25, DELTA)
     halves = [f"hold-out {name}{example.OF_LOSSES}" for name in ("first order / 2", "tandem / 4")]

@@ -10,7 +10,7 @@ from hedgerow.optional import require_extra
 
 __all__ = ["main"]
 
-_PACKAGES = ("typer", "rich", "pyarrow")  # needed by all commands; the extra `cli` installs them
+_PACKAGES = ("typer", "rich")  # also needed by --help; the extra `cli` installs them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

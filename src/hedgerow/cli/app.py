@@ -1,51 +1,41 @@
-"""The program: its commands, and the conversion of errors to one line and an exit code.
+"""The program: its commands, and the conversion of errors to one line and an exit code."""
 
-A module of a command is imported only when the command runs, so that `hedgerow --help` is fast.
-"""
-
-import importlib
 import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Collection, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import typer
 
-import hedgerow
-from hedgerow.cli import errors
+from hedgerow.cli import commands, errors, image_commands
 from hedgerow.cli.options import ARGUMENTS
 
 HELP = "Boosting, bagging and forests for a table: a model, a certificate of its error, and a report."
 
 
-class Command(NamedTuple):
-    """The module of `hedgerow.cli` and the function of a command, and its summary."""
-
-    module: str
-    function: str
-    summary: str
-
-
-COMMANDS = {
-    "train": Command("train", "train", "Fit the best ensemble to a table, and save it with its certificate."),
-    "predict": Command("predict", "predict", "Predict the rows of a table."),
-    "compare": Command("compare", "compare", "Cross-validate every method on the same folds, with times."),
-    "certify": Command("evaluate", "certify", "Print every bound on the error on new rows that applies."),
-    "explain": Command("explain", "explain", "Show which columns matter and how predictions depend on them."),
-    "report": Command("evaluate", "report", "Write an HTML report of a model on rows that are new to it."),
-    "detect": Command("vision", "detect", "Find faces, or the objects of a cascade, in images."),
-    "train-cascade": Command("vision", "train_cascade", "Train a cascade that detects objects in images."),
-    "demo": Command("compare", "demo", "Compare boosting with logistic regression on three data sets."),
-    "warmup": Command("machine", "warmup", "Compile the kernels of every method."),
-    "info": Command("machine", "info", "Show versions, the processor, threads and the kernel cache."),
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {  # in the order of --help, with an example each
+    "train": (commands.train, "hedgerow train houses.csv --target price --report houses.html"),
+    "predict": (commands.predict, "hedgerow predict houses.hedgerow new.csv --out predicted.csv"),
+    "compare": (commands.compare, "hedgerow compare houses.csv --target price --method gradient -m forest"),
+    "certify": (commands.certify, "hedgerow certify houses.hedgerow new.csv --delta 0.01"),
+    "explain": (commands.explain, "hedgerow explain houses.hedgerow houses.csv --top 3"),
+    "report": (commands.report, "hedgerow report houses.hedgerow new.csv --out new.html"),
+    "detect": (image_commands.detect, "hedgerow detect group.jpg --out marked"),
+    "train-cascade": (
+        image_commands.train_cascade,
+        "hedgerow train-cascade stop_signs streets --out stop_sign.xml --window 20x20",
+    ),
+    "demo": (commands.demo, "hedgerow demo --out demo.html"),
+    "warmup": (commands.warmup, "hedgerow warmup"),
+    "info": (commands.info, "hedgerow info --json"),
 }
 
 
-def build_app(loaded: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
-    """Return the program; commands that are not `loaded` have a summary but no options."""
+def build_app() -> typer.Typer:
+    """Return the program."""
     app = typer.Typer(
         name="hedgerow",
         help=HELP,
@@ -54,27 +44,10 @@ def build_app(loaded: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(_root)
-    for name, command in COMMANDS.items():
-        function = _no_options
-        if name in loaded:
-            function = getattr(importlib.import_module(f"hedgerow.cli.{command.module}"), command.function)
-        app.command(name, help=command.summary)(function)
+    app.callback(invoke_without_command=True)(commands.root)
+    for name, (function, example) in COMMANDS.items():
+        app.command(name, help=function.__doc__, epilog=f"Example: {example}")(function)
     return app
-
-
-def _no_options() -> None:
-    """Stand for a command that is not loaded."""
-
-
-def _root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-) -> None:
-    if version:
-        sys.stdout.write(f"hedgerow {hedgerow.__version__}\n")
-    elif context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -87,8 +60,7 @@ def run(arguments: Sequence[str]) -> int:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         try:
             ARGUMENTS.set(tuple(arguments))
-            app = build_app([name for name in arguments if name in COMMANDS])
-            code = app(arguments, prog_name="hedgerow", standalone_mode=False)
+            code = build_app()(arguments, prog_name="hedgerow", standalone_mode=False)
         except (typer.Abort, KeyboardInterrupt):
             return _fail("interrupted", errors.INTERRUPTED, arguments)
         except Exception as error:  # noqa: BLE001 - the last handler: every error becomes one line

@@ -1,9 +1,6 @@
 """`hedgerow compare` and `hedgerow demo`: methods side by side, on a table or on three known data sets."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
@@ -15,19 +12,17 @@ from hedgerow.selection import compare as compare_methods
 
 
 def compare(
-    data: options.Data,
-    target: options.Target,
-    method: Annotated[
-        list[str] | None,
-        options.option("NAME", f"A method: {', '.join(METHODS)}; can be repeated. All by default."),
-    ] = None,
-    folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5,
-    task: options.Task = "auto",
-    drop: options.Drop = None,
-    categorical: options.Categorical = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    as_json: options.AsJson = False,
+    data: Path,
+    target: str,
+    *,
+    method: list[str] | None,
+    folds: int,
+    task: str,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    seed: int,
+    threads: int | None,
+    as_json: bool,
 ) -> None:
     """Cross-validate every method on the same folds, with times."""
     output = Output(as_json)
@@ -53,16 +48,7 @@ def compare(
     output.result({"data": str(data), "target": target, "seed": seed, **comparison.to_dict()})
 
 
-def demo(
-    out: Annotated[Path, options.option("FILE", "The HTML report to write.")] = Path("hedgerow-demo.html"),
-    full: Annotated[
-        bool, typer.Option("--full", help="Use all rows and repetitions, which takes some minutes.")
-    ] = False,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
+def demo(out: Path, *, full: bool, seed: int, threads: int | None, force: bool, as_json: bool) -> None:
     """Compare boosting with logistic regression on three data sets, and write a report."""
     from hedgerow.experiments import CAVEATS, run_experiments  # noqa: PLC0415 - `compare` does not need it
 

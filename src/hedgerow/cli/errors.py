@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hedgerow.container import ModelFileError
 from hedgerow.datafiles.errors import DataFileError
 
 FAILED, WRONG_USAGE, INTERNAL, INTERRUPTED = 1, 2, 70, 130
@@ -62,6 +61,8 @@ def exit_code(error: BaseException) -> int:
     """
     if isinstance(error, UsageError) or _is_of_parser(error):
         return WRONG_USAGE
+    from hedgerow.container import ModelFileError  # noqa: PLC0415 - loads NumPy, which --help does not need
+
     expected = (CommandError, DataFileError, ModelFileError, OSError, MemoryError, ImportError)
     return FAILED if isinstance(error, expected) else INTERNAL
 

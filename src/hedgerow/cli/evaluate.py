@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.table_model import PreparedTable, TableModel, print_table, read_model
+from hedgerow.cli.table_model import PreparedTable, TableModel, print_table, read_model, read_table_file
 from hedgerow.container import ModelFileError
-from hedgerow.datafiles import read_typed
 from hedgerow.io import load_certificate
 from hedgerow.selection import Choice, score_model
 from hedgerow.theory import Certificate
@@ -53,19 +52,7 @@ def certify_model(
 
 
 def certify(
-    model: options.Model,
-    data: Annotated[
-        Path | None,
-        options.argument(
-            "DATA",
-            "Rows that are new to the model, or its training file, of which the held-out rows are used. "
-            "Without DATA the stored certificate is printed.",
-        ),
-    ] = None,
-    delta: Annotated[float, options.option("NUMBER", "Probability that the certificate is wrong.")] = _DELTA,
-    out: Annotated[Path | None, options.option("FILE", "A .json or .html file to write.")] = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    model: Path, data: Path | None, *, delta: float, out: Path | None, force: bool, as_json: bool
 ) -> None:
     """Print every bound on the error on new rows that applies."""
     output = Output(as_json)
@@ -78,7 +65,7 @@ def certify(
     if data is None:
         certificate = _stored_certificate(loaded, delta, output)
     else:
-        table = loaded.prepare(data, read_typed(data), output)
+        table = loaded.prepare(data, read_table_file(data), output)
         certificate = certify_model(
             loaded.model, *table.take(table.test), delta=delta, is_chosen=loaded.is_chosen
         )
@@ -106,24 +93,14 @@ def _stored_certificate(loaded: TableModel, delta: float, output: Output) -> Cer
 # --- report
 
 
-def report(
-    model: options.Model,
-    data: options.Data,
-    out: Annotated[
-        Path | None,
-        options.option("FILE", "The HTML file to write; by default the name of MODEL with the suffix .html."),
-    ] = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
+def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool, as_json: bool) -> None:
     """Write an HTML report of a model on rows that are new to it."""
     output = Output(as_json)
     path = out if out is not None else Path(model.name).with_suffix(".html")
     options.check_numbers(seed, None)
     replaces = check_output_file("--out", path, force=force, suffixes=(".html",), others=(model, data))
     loaded = read_model(model)
-    table = loaded.prepare(data, read_typed(data), output)
+    table = loaded.prepare(data, read_table_file(data), output)
     print_table(table, output)
     evaluation = evaluate(loaded.model, table, _choice(loaded))
     trained_by = loaded.card.get("command")

@@ -1,34 +1,21 @@
 """`hedgerow explain`: which columns matter to a model, and how its predictions depend on them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.output import Output, format_score
-from hedgerow.cli.table_model import TableModel, read_model
-from hedgerow.datafiles import read_typed
+from hedgerow.cli.table_model import TableModel, read_model, read_table_file
 from hedgerow.estimators import DecisionStump
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 24  # number of blocks of a curve
-_STUMPS = 10  # number of stumps that are printed
 
 
-def explain(
-    model: options.Model,
-    data: Annotated[
-        Path | None,
-        options.argument(
-            "DATA", "Rows for partial dependence; with the target, also for permutation importances."
-        ),
-    ] = None,
-    top: Annotated[int, options.option("NUMBER", "Number of columns to show.")] = 10,
-    seed: options.Seed = 0,
-    as_json: options.AsJson = False,
-) -> None:
+def explain(model: Path, data: Path | None, *, top: int, seed: int, as_json: bool) -> None:
     """Show which columns matter, how the predictions depend on them, and the first stumps."""
     import matplotlib.pyplot as plt  # noqa: PLC0415 - loads half a second of modules
 
@@ -45,7 +32,7 @@ def explain(
         display = ImportancesDisplay.from_estimator(loaded.model, method="split", top=top)
         found["importances"] = _importances(display)
         _print_importances(found["importances"], "share of the gain of the splits", output)
-    found["stumps"] = _stumps(loaded.model)
+    found["stumps"] = _stumps(loaded.model, top)
     if found["stumps"]:
         rows = [[text, format_score(weight)] for text, weight in found["stumps"]]
         output.table(["first stumps", "weight"], rows)
@@ -62,7 +49,7 @@ def _explain_rows(
     """Add permutation importances, if the table has the target, and partial dependence."""
     from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay  # noqa: PLC0415
 
-    table = read_typed(data)
+    table = read_table_file(data)
     X, y = loaded.recipe.features(table), None
     if loaded.recipe.target in table.column_names:
         prepared = loaded.prepare(data, table, output)
@@ -79,7 +66,9 @@ def _explain_rows(
         )
         found["permutation"] = _importances(display)
         _print_importances(found["permutation"], display.measure, output)
-    dependence = PartialDependenceDisplay.from_estimator(loaded.model, X, n_points=_POINTS, random_state=seed)
+    dependence = PartialDependenceDisplay.from_estimator(
+        loaded.model, X, n_points=_POINTS, top=top, random_state=seed
+    )
     found["dependence"] = [_dependence(one, dependence) for one in dependence.dependences]
     output.table(
         ["column", "class", "from", dependence.measure, "to", "lowest", "highest"],
@@ -113,11 +102,11 @@ def _print_importances(rows: list[dict[str, Any]], measure: str, output: Output)
     )
 
 
-def _stumps(model: Any) -> list[tuple[str, float]]:
-    """Return the first stumps as text, with their weights; none if the model does not consist of stumps."""
+def _stumps(model: Any, top: int) -> list[tuple[str, float]]:
+    """Return the first `top` stumps as text, with their weights; none for other members than stumps."""
     members = getattr(model, "estimators_", [])
     weights = getattr(model, "estimator_weights_", [])
-    first = list(members[:_STUMPS]) if isinstance(members, list) else []
+    first = list(members[:top]) if isinstance(members, list) else []
     if not first or not all(isinstance(one, DecisionStump) for one in first):
         return []
     return [(str(one), float(weight)) for one, weight in zip(first, weights, strict=False)]

@@ -7,7 +7,6 @@ import sys
 import time
 
 import hedgerow
-from hedgerow.cli import options
 from hedgerow.cli.output import Output, format_duration
 from hedgerow.kernels.library import usable_levels
 from hedgerow.kernels.native import code
@@ -17,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "matplotlib
 OPTIONAL = ("numba", "pandas", "polars", "dmba", "scikit-image")
 
 
-def warmup(as_json: options.AsJson = False) -> None:
+def warmup(as_json: bool) -> None:
     """Compile the kernels of every method, so that the first fit is fast."""
     output, start = Output(as_json), time.perf_counter()
     n_compiled = code().compile_listed()
@@ -30,7 +29,7 @@ def warmup(as_json: options.AsJson = False) -> None:
     output.result({"compiled": n_compiled, "seconds": seconds, "kernels": code().describe()})
 
 
-def info(as_json: options.AsJson = False) -> None:
+def info(as_json: bool) -> None:
     """Show versions, the processor, threads and the kernel cache."""
     output = Output(as_json)
     versions = {name: _version(name) for name in (*PACKAGES, *OPTIONAL)}

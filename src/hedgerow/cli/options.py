@@ -2,7 +2,9 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +12,30 @@ import typer
 
 from hedgerow.cli.errors import CommandError, UsageError
 from hedgerow.datafiles.errors import nearest_names
+from hedgerow.optional import require_extra
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("ARGUMENTS", default=())  # of the running command
 
 
-def option(metavar: str, text: str) -> Any:
-    """Return an option with a value; its default is shown unless it is None."""
-    return typer.Option(metavar=metavar, help=text)
+_NO_RESULT = ("--threads", "--force", "-f", "--json")  # options that do not change the result
+
+# Names of `hedgerow.selection`, which `--help` does not load; a test compares them.
+METHODS = ("gradient", "adaboost", "logitboost", "forest", "bagging")
+ALL_METHODS = (
+    *METHODS,
+    *("extra-trees", "adaboost-real", "adaboost-gentle", "anyboost", "schapire", "tree", "stump", "linear"),
+)
+METRICS = ("accuracy", "balanced-accuracy", "log-loss", "brier", "auc", "r2", "rmse", "mae")
+
+
+def option(metavar: str, text: str, *names: str) -> Any:
+    """Return an option with a value; its name is that of the parameter unless there are `names`."""
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
+def flag(text: str, *names: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(*names, help=text, metavar="", show_default=False)
 
 
 def argument(metavar: str, text: str) -> Any:
@@ -24,18 +43,36 @@ def argument(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
+def run_command(module: str, function: str, arguments: Mapping[str, Any]) -> None:
+    """Import a module of `hedgerow.cli`, and call a function of it."""
+    require_extra("pyarrow", extra="cli")
+    getattr(import_module(f"hedgerow.cli.{module}"), function)(**arguments)
+
+
 Data = Annotated[Path, argument("DATA", "A table: CSV (also compressed), Parquet or Arrow.")]
 Model = Annotated[Path, argument("MODEL", "A model file of `hedgerow train`.")]
-Target = Annotated[str, option("COLUMN", "The column to predict.")]
+Target = Annotated[str, option("COLUMN", "The column to predict.", "--target", "-t")]
 Task = Annotated[str, option("NAME", "The kind of target: auto, classification or regression.")]
-Drop = Annotated[list[str] | None, option("COLUMN", "A column to leave out; can be repeated.")]
-Categorical = Annotated[list[str] | None, option("COLUMN", "A column to use as categories; can be repeated.")]
-Seed = Annotated[int, option("NUMBER", "Seed of all random choices.")]
-Threads = Annotated[
-    int | None, option("NUMBER", "Number of threads; all cores by default. Results do not depend on it.")
+Drop = Annotated[
+    list[str] | None, option("COLUMN", "A column to leave out; can be repeated.", "--drop", "-d")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Categorical = Annotated[
+    list[str] | None,
+    option("COLUMN", "A column to use as categories; can be repeated.", "--categorical", "-c"),
+]
+MetricName = Annotated[
+    str | None,
+    option("NAME", f"The metric by which auto chooses: {', '.join(METRICS)}; log-loss or rmse by default."),
+]
+Seed = Annotated[int, option("NUMBER", "Seed of all random choices.", "--seed", "-s")]
+Threads = Annotated[
+    int | None,
+    option(
+        "NUMBER", "Number of threads; all cores by default. Results do not depend on it.", "--threads", "-j"
+    ),
+]
+Force = Annotated[bool, flag("Replace existing files.", "--force", "-f")]
+AsJson = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]
 
 
 def command_line() -> str:
@@ -48,10 +85,10 @@ def command_line() -> str:
     """
     kept, is_value = [], False
     for argument in ARGUMENTS.get():
-        ignored = argument in ("--threads", "--force", "--json") or argument.startswith("--threads=")
+        ignored = argument in _NO_RESULT or argument.startswith(("--threads=", "-j"))
         if not (is_value or ignored):
             kept.append(argument)
-        is_value = argument == "--threads"
+        is_value = argument in ("--threads", "-j")
     return shlex.join(["hedgerow", *kept])
 
 

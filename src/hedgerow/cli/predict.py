@@ -2,41 +2,33 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import typer
 from pyarrow import csv
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output, format_score
-from hedgerow.cli.table_model import TableModel, errors_of, read_model
-from hedgerow.datafiles import DataFileError, TypedTable, read_typed, unknown_name, write_data
+from hedgerow.cli.table_model import TableModel, errors_of, read_model, read_table_file
+from hedgerow.datafiles import DataFileError, TypedTable, unknown_name, write_data
 from hedgerow.selection import METRICS, score_model, take_rows
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".parquet", ".arrow", ".feather")
 
 
 def predict(
-    model: options.Model,
-    data: options.Data,
-    out: Annotated[
-        Path | None,
-        options.option(
-            "FILE",
-            "The file to write, CSV, Parquet or Arrow by its suffix; CSV to standard output by default.",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None, options.option("COLUMN", "A column of DATA to copy; can be repeated.")
-    ] = None,
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns of DATA.")] = False,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    model: Path,
+    data: Path,
+    *,
+    out: Path | None,
+    keep: list[str] | None,
+    keep_all: bool,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Predict the rows of a table: labels with their probabilities, or numbers."""
     output = Output(as_json)
@@ -45,7 +37,7 @@ def predict(
     options.check_numbers(0, threads)
     replaces = check_output_file("--out", out, force=force, suffixes=SUFFIXES, others=(model, data))
     loaded = read_model(model)
-    table = read_typed(data)
+    table = read_table_file(data)
     for name in keep or ():
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")

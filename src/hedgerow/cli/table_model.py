@@ -27,6 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
+from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, input_errors
 from hedgerow.cli.options import check_choice
 from hedgerow.cli.output import Output
@@ -45,6 +46,10 @@ from hedgerow.selection import hold_out, take_rows
 
 TASKS = ("auto", "classification", "regression")
 KIND = "hedgerow table model 1"
+DATA_SUFFIXES = (
+    *(".gz", ".bz2", ".zst", ".lz4", ".xz"),
+    *(".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +95,7 @@ def read_training_table(
 ) -> PreparedTable:
     """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
     check_choice("--task", task, TASKS)
-    table = read_typed(path)
+    table = read_table_file(path)
     with errors_of(path):
         recipe = make_recipe(
             table,
@@ -195,6 +200,7 @@ def read_model(path: Path) -> TableModel:
     if not path.is_file():
         reason = "this is a folder" if path.is_dir() else "no such file"
         raise CommandError(f"{path}: {reason}; a model file is required")
+    _refuse_table(path)
     model, card = load(path), load_card(path)
     if card is None or card.get("kind") != KIND:
         raise CommandError(
@@ -207,6 +213,33 @@ def read_model(path: Path) -> TableModel:
     except (KeyError, ValueError) as error:
         raise ModelFileError(f"{path}: the card of the model is damaged: {error}") from error
     return TableModel(path, model, recipe, card)
+
+
+def _refuse_table(path: Path) -> None:
+    """Raise an error for a table where a model file is required: the arguments are in the wrong order."""
+    if is_model_file(path) or not str(path).lower().endswith(DATA_SUFFIXES):
+        return
+    command = options.ARGUMENTS.get()[:1] or ("predict",)
+    raise CommandError(
+        f"the first argument, {path}, is a table, not a model file; "
+        f"did you mean `hedgerow {command[0]} MODEL TABLE`?"
+    )
+
+
+def is_model_file(path: Path) -> bool:
+    """Return whether a file begins as a model file does: the length of a JSON object, and its brace."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+
+
+def read_table_file(path: Path) -> TypedTable:
+    """Read a table; a model file in its place is an error that says so."""
+    if is_model_file(path):
+        raise CommandError(f"{path} is a model file; a table is required: CSV, Parquet or Arrow")
+    return read_typed(path)
 
 
 def _check_hold_out(data: Any, hold_out: Any) -> None:

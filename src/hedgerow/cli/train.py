@@ -9,7 +9,7 @@ import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,34 +23,19 @@ from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.evaluate import Evaluation, evaluate, write_report
 from hedgerow.cli.options import check_choice, check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output, format_duration, format_score, plain
-from hedgerow.cli.table_model import KIND, PreparedTable, file_checksum, print_table, read_training_table
+from hedgerow.cli.table_model import (
+    DATA_SUFFIXES,
+    KIND,
+    PreparedTable,
+    file_checksum,
+    print_table,
+    read_training_table,
+)
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.io import save
 from hedgerow.selection import AUTO, METHODS, METRICS, choose, make_model, take_rows
 
 _MIN_TRAINING_ROWS = 4
-
-_SUFFIXES = (
-    *(".gz", ".bz2", ".zst", ".lz4", ".xz"),
-    *(".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather"),
-)
-
-Method = Annotated[str, options.option("NAME", f"The ensemble method: auto, {', '.join(AUTO)}.")]
-Out = Annotated[
-    Path | None,
-    options.option("MODEL", "The model file; by default the name of DATA with the suffix .hedgerow."),
-]
-ReportFile = Annotated[Path | None, options.option("FILE", "An HTML report to write.")]
-HoldOut = Annotated[
-    float, options.option("SHARE", "Share of the rows to hold out for scores and certificate.")
-]
-Budget = Annotated[float, options.option("SECONDS", "Time for auto to choose a method, without compilation.")]
-MetricName = Annotated[
-    str | None,
-    options.option(
-        "NAME", f"The metric by which auto chooses: {', '.join(METRICS)}; log-loss or rmse by default."
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -81,25 +66,21 @@ class TrainOptions:
 
 
 def train(
-    data: options.Data,
-    target: options.Target,
-    method: Method = "auto",
-    out: Out = None,
-    report: ReportFile = None,
-    task: options.Task = "auto",
-    drop: options.Drop = None,
-    categorical: options.Categorical = None,
-    hold_out: HoldOut = 0.2,
-    budget: Budget = 60.0,
-    metric: MetricName = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    data: Path,
+    target: str,
+    *,
+    out: Path | None,
+    report: Path | None,
+    task: str,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    force: bool,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     """Fit the best ensemble to a table, and save it with its certificate."""
     output = Output(as_json)
-    chosen = TrainOptions(method, metric, budget, hold_out, seed, threads)
+    chosen = TrainOptions(**settings)
     chosen.check()
     model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
     replaces = check_output_file("--out", model_path, force=force, others=(data,))
@@ -107,7 +88,7 @@ def train(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
     table = read_training_table(
-        data, target, task=task, drop=drop, categorical=categorical, share=hold_out, seed=seed
+        data, target, task=task, drop=drop, categorical=categorical, share=chosen.hold_out, seed=chosen.seed
     )
     _check_table(table, chosen)
     print_table(table, output)
@@ -116,7 +97,7 @@ def train(
     save(evaluation.model, model_path, card=card, certificate=evaluation.certificate)
     output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
-        write_report(model_path, evaluation, table, seed, report, output, commands=(card["command"],))
+        write_report(model_path, evaluation, table, chosen.seed, report, output, commands=(card["command"],))
         output.text(f"report: {describe_file(report, replaced=replaces_report)}")
     certificate = evaluation.certificate and evaluation.certificate.to_dict()
     files = {"model": str(model_path), "report": report and str(report)}
@@ -202,7 +183,7 @@ def _stem(path: Path) -> str:
     'cars.v2'
     """
     name = path.name
-    for suffix in _SUFFIXES:
+    for suffix in DATA_SUFFIXES:
         name = name.removesuffix(suffix)
     return name or "model"
 

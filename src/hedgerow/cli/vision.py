@@ -3,13 +3,11 @@
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hedgerow.cli import options
 from hedgerow.cli.errors import FAILED, CommandError, UsageError, input_errors
-from hedgerow.cli.options import check_choice, check_output_file, describe_file
+from hedgerow.cli.image_commands import ALGORITHMS, FEATURES
+from hedgerow.cli.options import check_choice, check_numbers, check_output_file, describe_file
 from hedgerow.cli.output import Output
 from hedgerow.vision import (
     CascadeTrainer,
@@ -20,42 +18,24 @@ from hedgerow.vision import (
     results_as_json,
 )
 
-FEATURES = ("basic", "core", "all", "lbp")
-ALGORITHMS = ("gentle", "real", "discrete")
 _OTHER_SUFFIXES = (".yml", ".yaml", ".json", ".gz")  # formats of OpenCV that cannot be written
 
 
-Images = Annotated[list[Path], options.argument("IMAGE...", "Image files.")]
-Detector = Annotated[
-    str, options.option("CASCADE", "frontalface, a cascade file of Hedgerow, or an OpenCV XML file.")
-]
-Profile = Annotated[str | None, options.option("CASCADE", "A second cascade, for profiles that face left.")]
-Folder = Annotated[Path | None, options.option("FOLDER", "A folder for copies with rectangles.")]
-ScaleFactor = Annotated[float, options.option("NUMBER", "Factor between consecutive object sizes.")]
-Neighbors = Annotated[
-    int, options.option("NUMBER", "Minimum number of overlapping windows besides the first.")
-]
-Smallest = Annotated[str | None, options.option("WxH", "Smallest object size.")]
-Largest = Annotated[str | None, options.option("WxH", "Largest object size.")]
-
-
 def detect(
-    images: Images,
-    model: Detector = "frontalface",
-    profile: Profile = None,
-    out: Folder = None,
-    scale_factor: ScaleFactor = 1.1,
-    min_neighbors: Neighbors = 3,
-    min_size: Smallest = None,
-    max_size: Largest = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    images: list[Path],
+    *,
+    model: str,
+    profile: str | None,
+    out: Path | None,
+    min_size: str | None,
+    max_size: str | None,
+    force: bool,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Find faces, or the objects of a cascade, in images."""
+    """Find faces, or the objects of a cascade, in images; `settings` are those of the detector."""
     output = Output(as_json)
-    settings: dict[str, Any] = {
-        "scale_factor": scale_factor,
-        "min_neighbors": min_neighbors,
+    settings |= {
         "min_size": None if min_size is None else read_size("--min-size", min_size),
         "max_size": None if max_size is None else read_size("--max-size", max_size),
     }
@@ -99,60 +79,24 @@ def read_size(option: str, text: str) -> tuple[int, int]:
     return width, int(found[2] or width)
 
 
-Objects = Annotated[
-    Path, options.argument("POSITIVES", "Images of the objects: a folder, an annotation file or a .vec file.")
-]
-Others = Annotated[
-    Path, options.argument("NEGATIVES", "Images without objects: a folder, or a file of paths.")
-]
-CascadeFile = Annotated[
-    Path,
-    options.option("FILE", "The cascade file: OpenCV's format for the suffix .xml, otherwise Hedgerow's."),
-]
-Window = Annotated[str, options.option("WxH", "Size of the detection window.")]
-FeatureKind = Annotated[str, options.option("NAME", f"Kind of features: {', '.join(FEATURES)}.")]
-Algorithm = Annotated[str, options.option("NAME", f"Boosting algorithm: {', '.join(ALGORITHMS)}.")]
-Stages = Annotated[int, options.option("NUMBER", "Maximum number of stages.")]
-HitRate = Annotated[float, options.option("SHARE", "Minimum share of objects that a stage accepts.")]
-FalseAlarm = Annotated[float, options.option("SHARE", "Maximum share of other windows that a stage accepts.")]
-Learners = Annotated[int, options.option("NUMBER", "Maximum number of trees of a stage.")]
-Pool = Annotated[
-    int | None, options.option("NUMBER", "Number of features sampled for a stage; all by default.")
-]
-NegativeWindows = Annotated[int, options.option("NUMBER", "Number of negative windows for a stage.")]
-Copies = Annotated[int, options.option("NUMBER", "Number of shifted copies of each object.")]
-Mirror = Annotated[bool, typer.Option("--mirror", help="Add mirror images of the objects.")]
-Checkpoint = Annotated[
-    Path | None, options.option("FILE", "A file written after every stage, from which training resumes.")
-]
-
-
 def train_cascade(
-    positives: Objects,
-    negatives: Others,
-    out: CascadeFile,
-    window: Window = "24x24",
-    features: FeatureKind = "basic",
-    algorithm: Algorithm = "gentle",
-    stages: Stages = 20,
-    min_hit_rate: HitRate = 0.995,
-    max_false_alarm: FalseAlarm = 0.5,
-    max_learners: Learners = 200,
-    max_features: Pool = None,
-    n_negatives: NegativeWindows = 5000,
-    jitter: Copies = 0,
-    mirror: Mirror = False,
-    checkpoint: Checkpoint = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    positives: Path,
+    negatives: Path,
+    out: Path,
+    *,
+    window: str,
+    checkpoint: Path | None,
+    seed: int,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Train a cascade that finds objects in images."""
+    """Train a cascade that detects objects in images; `settings` are those of the trainer."""
     output = Output(as_json)
-    check_choice("--features", features, FEATURES)
-    check_choice("--algorithm", algorithm, ALGORITHMS)
-    options.check_numbers(seed, threads)
+    check_choice("--features", settings["features"], FEATURES)
+    check_choice("--algorithm", settings["algorithm"], ALGORITHMS)
+    check_numbers(seed, threads)
     size = read_size("--window", window)
     if out.suffix.lower() in _OTHER_SUFFIXES:
         raise UsageError(f"--out {out}: a cascade is not written as {out.suffix}; use .xml or .hedgerow")
@@ -165,20 +109,12 @@ def train_cascade(
             raise CommandError(f"{path}: no such file or folder")
     trainer = CascadeTrainer(
         size,
-        features=features,
-        algorithm=algorithm,
-        n_stages=stages,
-        min_hit_rate=min_hit_rate,
-        max_false_alarm=max_false_alarm,
-        max_learners=max_learners,
-        max_features=max_features,
-        n_negatives=n_negatives,
-        jitter=jitter,
-        mirror=mirror,
+        n_stages=settings.pop("stages"),
         checkpoint=checkpoint,
         random_state=seed,
         n_jobs=threads,
         verbose=0 if as_json else 2,
+        **settings,
     )
     with input_errors():
         trainer.fit(positives, negatives)

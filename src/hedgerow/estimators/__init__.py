@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from hedgerow._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from hedgerow.estimators.adaboost import AdaBoostClassifier
-    from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+    from hedgerow.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
     from hedgerow.estimators.decision_trees import (
         DecisionStump,
@@ -45,8 +44,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "hedgerow.estimators.adaboost": ["AdaBoostClassifier"],
-        "hedgerow.estimators.adaboost_regressor": ["AdaBoostRegressor"],
+        "hedgerow.estimators.adaboost": ["AdaBoostClassifier", "AdaBoostRegressor"],
         "hedgerow.estimators.bagging": ["BaggingClassifier", "BaggingRegressor"],
         "hedgerow.estimators.decision_trees": [
             "DecisionStump",

@@ -20,7 +20,7 @@ from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaboost import RULES
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions
 from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
-from hedgerow.boosting.adaboost_models import VoteModel
+from hedgerow.boosting.adaboost_models import HypothesisClass, NoVoteError, VoteModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import score_margins
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier, as_probabilities
@@ -31,7 +31,6 @@ from hedgerow.estimators.decision_trees import (
     DecisionTreeRegressor,
     WeakTreeEstimator,
 )
-from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.validation import FitInput, Target
 from hedgerow.forest import Forest, TreeModel

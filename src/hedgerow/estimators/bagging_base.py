@@ -15,9 +15,8 @@ from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
-from hedgerow.estimators.column_parameters import uses_positions
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
-from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, nothing, real, uses_positions, whole
 from hedgerow.estimators.remote_input import require_in_memory
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble

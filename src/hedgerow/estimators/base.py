@@ -33,7 +33,13 @@ from hedgerow.elementary import log
 from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprintsMixin, RowHashes
 from hedgerow.estimators.parameters import Allowed, check_parameters
-from hedgerow.estimators.remote_input import is_dask, predict_stream, require_in_memory, score_remote
+from hedgerow.estimators.remote_input import (
+    dask_predict,
+    is_dask,
+    predict_stream,
+    require_in_memory,
+    score_remote,
+)
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable
@@ -59,8 +65,6 @@ def supports_dask(method: Method) -> Method:
     def call(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if type(X) is np.ndarray or not is_dask(X):  # the type first: predictions of single rows are fast
             return method(self, X, *args, **kwargs)
-        from hedgerow.estimators.dask_predict import dask_predict  # noqa: PLC0415 - imports Dask
-
         return dask_predict(self, name, X, args, kwargs)
 
     return call  # type: ignore[return-value]

@@ -18,8 +18,7 @@ from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, WeakTr
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
-from hedgerow.estimators.column_parameters import edges_by_column
-from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, edges_by_column, nothing, one_of, real, whole
 from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules

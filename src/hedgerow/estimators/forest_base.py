@@ -14,8 +14,16 @@ from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, supports_dask
-from hedgerow.estimators.column_parameters import edges_by_column, monotonic_directions
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import (
+    Allowed,
+    edges_by_column,
+    flag,
+    monotonic_directions,
+    nothing,
+    one_of,
+    real,
+    whole,
+)
 from hedgerow.estimators.targets import apply_class_weight, class_factors
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble, WeightedVote, out_of_bag_doubts

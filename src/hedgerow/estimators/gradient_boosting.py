@@ -14,8 +14,17 @@ from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
-from hedgerow.estimators.column_parameters import interaction_groups, monotonic_directions
-from hedgerow.estimators.parameters import Allowed, flag, loss_for, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import (
+    Allowed,
+    flag,
+    interaction_groups,
+    loss_for,
+    monotonic_directions,
+    nothing,
+    one_of,
+    real,
+    whole,
+)
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import AdaBoostRule
 from hedgerow.boosting.adaboost_fit import AdaBoostResult
+from hedgerow.boosting.adaboost_models import NoVoteError
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostClassifierBase
-from hedgerow.estimators.hypothesis_class import NoVoteError
 from hedgerow.estimators.parameters import Allowed
 from hedgerow.estimators.validation import FitInput
 

@@ -74,7 +74,7 @@ class Contest:
         return gap > 2 * error
 
     def winner(self) -> str:
-        """The best method, its lead, and the methods within noise of it."""
+        """The best method, how far it is ahead, and the methods within noise of it."""
         best, *others = self.ranking
         equal = [name for name in others if not self.is_beyond_noise(best, name)]
         text = f"{self.title}: {best} is ahead with {_per_cent(self.accuracy[best].mean())} right"
@@ -118,10 +118,8 @@ def about_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> st
     for name, curve in curves.items():
         mean = curve.mean
         best = int(mean.argmax())
-        others = [place for place in dict.fromkeys((0, len(mean) - 1)) if place != best]
-        costs = ", ".join(
-            f"{_points(mean[best] - mean[place])} less at {curve.x[place]:g}" for place in others
-        )
+        ends = [point for point in dict.fromkeys((0, len(mean) - 1)) if point != best]
+        costs = ", ".join(f"{_points(mean[best] - mean[end])} less at {curve.x[end]:g}" for end in ends)
         text.append(f"{name} is best at rate {curve.x[best]:g} ({_per_cent(mean[best])}; {costs})")
     return f"{title}, {n_learners} learners: {'; '.join(text)}."
 
@@ -197,24 +195,19 @@ def contenders(n_jobs: int | None = None) -> list[Contender]:
     """
     size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE}
     more: dict[str, Any] = {"min_samples_leaf": 1, "early_stopping": False, "n_jobs": n_jobs}
-    adaboost: dict[str, Any] = {}
-    gradient: dict[str, Any] = {}
+    found = []
     for depth, trees in ((1, "stumps"), (3, "trees of depth 3"), (5, "trees of depth 5")):
         tree = None if depth == 1 else DecisionTreeClassifier(max_depth=depth)
-        adaboost[f"AdaBoost, {trees}"] = AdaBoostClassifier(tree, n_jobs=n_jobs, **size)
-        gradient[f"gradient boosting, {trees}"] = GradientBoostingClassifier(
-            max_depth=depth, random_state=0, **more, **size
-        )
-    adaboost["scikit-learn's AdaBoost, stumps"] = ensemble.AdaBoostClassifier(
-        SklearnTree(max_depth=1), random_state=0, **size
-    )
-    gradient["scikit-learn's gradient boosting, trees of depth 3"] = ensemble.GradientBoostingClassifier(
-        max_depth=3, random_state=0, **size
-    )
-    return [
-        *(Contender(name, ADABOOST_CLAIM, model) for name, model in adaboost.items()),
-        *(Contender(name, GRADIENT_CLAIM, model) for name, model in gradient.items()),
-    ]
+        adaboost = AdaBoostClassifier(tree, n_jobs=n_jobs, **size)
+        gradient = GradientBoostingClassifier(max_depth=depth, random_state=0, **more, **size)
+        found.append(Contender(f"AdaBoost, {trees}", ADABOOST_CLAIM, adaboost))
+        found.append(Contender(f"gradient boosting, {trees}", GRADIENT_CLAIM, gradient))
+    stumps = ensemble.AdaBoostClassifier(SklearnTree(max_depth=1), random_state=0, **size)
+    found.append(Contender("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, stumps))
+    trees = "scikit-learn's gradient boosting, trees of depth 3"
+    model = ensemble.GradientBoostingClassifier(max_depth=3, random_state=0, **size)
+    found.append(Contender(trees, GRADIENT_CLAIM, model))
+    return sorted(found, key=lambda contender: contender.claim)  # AdaBoost first
 
 
 def check_claim(contender: Contender, problem: Problem, plan: Plan, seed: int) -> Checked:

@@ -7,12 +7,8 @@ Generalization Error", Machine Learning 52, 2003: with k folds and test/train th
     sqrt((1 / k + test / train) * variance of the k differences).
 """
 
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +18,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.datasets import flip_labels
-from hedgerow.experiments.plan import VOTING, Maker, Problem
+from hedgerow.experiments.plan import Maker, Problem
 
 Fold = tuple[Integers, Integers]  # training and test rows
 
@@ -46,14 +42,12 @@ class Curve:
     @property
     def mean(self) -> Floats:
         """Over the folds."""
-        mean: Floats = self.accuracy.mean(axis=1)
-        return mean
+        return np.asarray(self.accuracy.mean(axis=1))
 
     @property
     def spread(self) -> Floats:
         """Standard deviation over the folds."""
-        spread: Floats = self.accuracy.std(axis=1, ddof=1)
-        return spread
+        return np.asarray(self.accuracy.std(axis=1, ddof=1))
 
 
 def make_folds(y: NDArray[np.int64], n_folds: int, n_repeats: int, seed: int) -> list[Fold]:
@@ -104,11 +98,11 @@ def over_noise(
     The flipped labels depend only on the seed, the fold and the share: they are the same for all methods.
     """
     accuracy = np.empty((len(shares), len(folds)))
-    for place, share in enumerate(shares):
+    for point, share in enumerate(shares):
         for number, (train, test) in enumerate(folds):
             flipped = noisy_labels(problem.y[train], share, (seed, number))
             predicted = model.fit(problem.X[train], flipped).predict(problem.X[test])
-            accuracy[place, number] = (predicted == problem.y[test]).mean()
+            accuracy[point, number] = (predicted == problem.y[test]).mean()
     return Curve(tuple(shares), accuracy)
 
 
@@ -119,8 +113,7 @@ def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> ND
     >>> int((noisy_labels(y, 0.2, (0, 0)) != y).sum())
     20
     """
-    state = np.random.RandomState(list(key))
-    return flip_labels(y, share, state)[0]
+    return flip_labels(y, share, np.random.RandomState(list(key)))[0]
 
 
 def mean_and_spread(values: Floats) -> tuple[float, float]:
@@ -139,53 +132,16 @@ def standard_error(difference: Floats, test_to_train: float) -> float:
 
 
 _ROWS = 600  # more than 255 values a column, so that wide and narrow codes are both used
-_FIT_FOREST = (
-    "import numpy as np; from hedgerow import RandomForestClassifier as F; "
-    "X = np.arange(60.0).reshape(20, 3); y = np.arange(20) % 2; "
-    "F(n_estimators=2, random_state=0, n_jobs=1).fit(X, y).predict(X)"
-)
-
-
-@contextmanager
-def second_process() -> Iterator[None]:
-    """Compile the kernels of forests in a second process while the body of a `with` compiles others.
-
-    A process compiles one kernel at a time. The second one leaves its kernels in Numba's cache for the first;
-    if that fails (no writable cache), the first compiles them itself.
-    """
-    quiet = subprocess.DEVNULL
-    command = [sys.executable, "-c", _FIT_FOREST]
-    try:
-        process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)  # noqa: S603 - our text
-    except OSError:  # no second process: only slower
-        yield
-        return
-    try:
-        yield
-    except BaseException:
-        process.kill()
-        raise
-    finally:
-        process.wait()
 
 
 def compile_kernels(problems: Sequence[Problem], names: Sequence[str], maker: Maker) -> None:
     """Fit every method and predict once, on a few rows of every problem."""
     small = Maker(learners=2, trees=2, members=2, random_state=maker.random_state, n_jobs=maker.n_jobs)
-    voting = [name for name in names if name in VOTING]
-    with second_process() if voting and (os.cpu_count() or 1) > 1 else nullcontext():
-        for name in names:
-            if name not in VOTING:
-                _fit_once(problems, name, small)
-    for name in voting:
-        _fit_once(problems, name, small)
-
-
-def _fit_once(problems: Sequence[Problem], name: str, maker: Maker) -> None:
     for problem in problems:
         rows = np.arange(min(_ROWS, len(problem.y)))
         if len(np.unique(problem.y[rows])) > 1:
-            model = maker.make(name).fit(problem.X[rows], problem.y[rows])
-            model.predict(problem.X[rows])
-            if hasattr(model, "staged_predict"):
-                list(model.staged_predict(problem.X[rows]))
+            for name in names:
+                model = small.make(name).fit(problem.X[rows], problem.y[rows])
+                model.predict(problem.X[rows])
+                if hasattr(model, "staged_predict"):
+                    list(model.staged_predict(problem.X[rows]))

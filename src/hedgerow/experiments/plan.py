@@ -189,7 +189,6 @@ def _accidents(n_rows: int | None, seed: int) -> Problem:
 LOGISTIC, ONE_HOT = "logistic regression", "one-hot logistic regression"
 ADABOOST, GENTLE, LOGITBOOST, GRADIENT = "AdaBoost", "Gentle AdaBoost", "LogitBoost", "gradient boosting"
 FOREST, BAGGING = "random forest", "bagging"
-VOTING = (FOREST, BAGGING)  # grown by the same kernels
 
 LINEAR = (LOGISTIC, ONE_HOT)
 BOOSTING = (ADABOOST, LOGITBOOST, GRADIENT)  # of figures 1 and 2

@@ -150,7 +150,7 @@ def _scores_figure(table: ResultTable, display: Any) -> Any:
 
 
 def _table(table: ResultTable) -> Any:
-    numbers = [place for place, how in enumerate(table.formats) if how]
+    numbers = [column for column, how in enumerate(table.formats) if how]
     return page.table(table.name, table.columns, table.rows, numbers=numbers)
 
 
@@ -231,8 +231,8 @@ class Experiments:
     def to_html(self) -> str:
         """One self-contained page."""
         sentences, displays = self.sentences, self.figures
-        opening = [*sentences.get("compare", ()), *sentences.get("claim", ()), *self.left_out]
-        sections = [page.Section("findings", "Findings", page.bullets(opening))]
+        main = [*sentences.get("compare", ()), *sentences.get("claim", ()), *self.left_out]
+        sections = [page.Section("findings", "Findings", page.bullets(main))]
         compared = [table for table in self.tables if table.key != "claim"]
         if compared:
             elements = [

@@ -151,20 +151,17 @@ class Results:
 
     def draw(self, kind: str, name: str) -> None:
         """Measure the line of a method in a figure."""
-        self.lines.setdefault(kind, {})[name] = getattr(self, f"_over_{kind}")(name)
-
-    def _over_learners(self, name: str) -> Curve:
-        model = self.maker.make(name, learners=self.plan.most_learners)
-        return measure.over_rounds(model, self.problem, self.curve_folds, self.plan.most_learners)
-
-    def _over_shrinkage(self, name: str) -> Curve:
-        number, rates = self.plan.shrunk_learners, self.plan.rates
-        models = [self.maker.make(name, learners=number, rate=rate) for rate in rates]
-        return measure.over_models(models, rates, self.problem, self.curve_folds)
-
-    def _over_noise(self, name: str) -> Curve:
-        model, seed = self.maker.make(name), self.maker.random_state
-        return measure.over_noise(model, self.plan.shares, self.problem, self.curve_folds, seed)
+        plan, problem, folds = self.plan, self.problem, self.curve_folds
+        if kind == "learners":
+            model = self.maker.make(name, learners=plan.most_learners)
+            curve = measure.over_rounds(model, problem, folds, plan.most_learners)
+        elif kind == "shrinkage":
+            models = [self.maker.make(name, learners=plan.shrunk_learners, rate=rate) for rate in plan.rates]
+            curve = measure.over_models(models, plan.rates, problem, folds)
+        else:
+            model, seed = self.maker.make(name), self.maker.random_state
+            curve = measure.over_noise(model, plan.shares, problem, folds, seed)
+        self.lines.setdefault(kind, {})[name] = curve
 
     def contest(self) -> Contest:
         """The comparison for the sentences."""

@@ -22,6 +22,7 @@ class Display(ABC):
     ax_: Any
     figure_: Any
     _size: ClassVar[tuple[float, float]] = (6.0, 3.9)  # of a new figure, in inches
+    _legend_shift = 0.0  # points
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
         """Draw the display.
@@ -37,7 +38,7 @@ class Display(ABC):
         style.style_axes(self.ax_)
         entries = self._draw(self.ax_)
         if legend and entries is not None:
-            self._draw_legend(entries)
+            labels.legend_below(self.ax_, *entries, self._legend_shift)
         return self
 
     def _figure_size(self) -> tuple[float, float]:
@@ -46,9 +47,6 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, ax: Any) -> Legend | None:
         """Draw; return legend entries beyond those of labelled artists, or None for no legend."""
-
-    def _draw_legend(self, entries: Legend) -> None:
-        labels.legend_below(self.ax_, *entries)
 
 
 class FeatureDisplay(ABC):

@@ -135,50 +135,41 @@ class BiasVarianceDisplay(Display):
         return max(3.6, 1.15 * len(self.names) + 0.9), 3.4
 
     def _draw(self, ax: Any) -> Legend:
-        tops = [self._stack(place, result) for place, result in enumerate(self.results)]
+        tops = [self._stack(number, result) for number, result in enumerate(self.results)]
         highest = max([0.0, *tops])
         decimals = max(0, 2 - math.floor(math.log10(highest))) if highest else 0  # three digits
         look = {"ha": "center", "va": "bottom", "fontsize": style.TICK_SIZE, "color": style.INK}
-        for place, (top, result) in enumerate(zip(tops, self.results, strict=True)):
-            ax.annotate(
-                f"{result.error:.{decimals}f}", (place, top), (0, 3), textcoords="offset points", **look
-            )
+        for number, (top, result) in enumerate(zip(tops, self.results, strict=True)):
+            value = f"{result.error:.{decimals}f}"
+            ax.annotate(value, (number, top), (0, 3), textcoords="offset points", **look)
         ax.set_ylim(0, 1.12 * highest or 1.0)  # space for the numbers
         ax.set_xlim(-0.6, len(self.names) - 0.4)
         wrapped = ["\n".join(textwrap.wrap(name, _LINE)) for name in self.names]
         ax.set_xticks(range(len(self.names)), wrapped)
         ax.tick_params(axis="x", length=0)
         text.name_axes(ax, "", _AXES[self.results[0].loss])
-        return [], []
+        # in place of the x label, of which there is none
+        self._legend_shift = 1.35 * style.TICK_SIZE * (max(name.count("\n") for name in wrapped) - 1)
+        return self._legend()
 
-    def _stack(self, place: int, result: BiasVariance) -> float:
+    def _stack(self, number: int, result: BiasVariance) -> float:
         """Draw one bar; return its height."""
-        bottom, left = 0.0, place - _WIDTH / 2
+        bottom, left = 0.0, number - _WIDTH / 2
         for sign, term, _ in result.sum_of_terms:
             height = max(getattr(result, term), 0.0)  # a bias near zero may be measured as negative
             if sign == "+":
-                self.ax_.bar(place, height, _WIDTH, bottom, color=_LOOKS[term], linewidth=0)
+                self.ax_.bar(number, height, _WIDTH, bottom, color=_LOOKS[term], linewidth=0)
                 bottom += height
             elif height:
-                self.ax_.bar(place, height, _WIDTH, bottom - height, linewidth=0, **_SUBTRACTED)
+                self.ax_.bar(number, height, _WIDTH, bottom - height, linewidth=0, **_SUBTRACTED)
         self.ax_.plot([left - 0.06, left + _WIDTH + 0.06], [result.error] * 2, color=style.INK, linewidth=1.6)
         return max(bottom, result.error)
 
-    def _draw_legend(self, entries: Legend) -> None:
+    def _legend(self) -> Legend:
         patch, line = style.mpl("patches").Patch, style.mpl("lines").Line2D
-        handles, names = entries
+        handles, names = [], []
         for sign, term, name in self.results[0].sum_of_terms:
             fill = {"facecolor": _LOOKS[term]} if sign == "+" else _SUBTRACTED
             handles.append(patch(linewidth=0, **fill))
             names.append(name if sign == "+" else f"{name} (subtracted)")
-        handles.append(line([], [], color=style.INK, linewidth=1.6))
-        names.append("error")
-        n_lines = max(name.count("\n") + 1 for name in (t.get_text() for t in self.ax_.get_xticklabels()))
-        # below the tick labels, whose height is known in points only
-        height = self.ax_.get_position().height * self.figure_.get_figheight() * 72
-        below = -(n_lines * 1.35 * style.TICK_SIZE + 10) / height
-        letters = sum(len(name) + 6 for name in names)  # 6: the patch and the gaps
-        n_columns = len(names) if letters <= 10 * len(self.names) + 20 else 2
-        look = {"loc": "upper center", "bbox_to_anchor": (0.5, below), "ncols": n_columns}
-        look |= {"frameon": False, "fontsize": style.LABEL_SIZE, "labelcolor": style.INK}
-        self.ax_.legend(handles, names, **look)
+        return [*handles, line([], [], color=style.INK, linewidth=1.6)], [*names, "error"]

@@ -21,18 +21,6 @@ _QUANTILES = (0.05, 0.5, 0.95)  # of the weights of all other rows
 _MIN_WEIGHT = 1e-6  # of the y axis, relative to the largest: easy rows soon have no weight
 
 
-def are_numbers(numbers: Sequence[Any], low: int, high: int) -> bool:
-    """Whether all are integers from low to high.
-
-    >>> are_numbers([1, 3], 1, 3), are_numbers([True], 0, 3), are_numbers([4], 0, 3)
-    (True, False, False)
-    """
-    return all(
-        isinstance(number, int | np.integer) and not isinstance(number, bool) and low <= number <= high
-        for number in numbers
-    )
-
-
 @dataclass(eq=False)
 class MarginDistributionDisplay(Display):
     """The cumulative distribution of the margins of some rows, after several rounds.
@@ -143,7 +131,7 @@ def _read_rounds(rounds: Any, n_rounds: int) -> list[int]:
     if rounds is None:
         return [*(number for number in _EARLY if number < n_rounds), n_rounds]
     passed = [] if isinstance(rounds, str | int) else list(np.ravel(np.asarray(rounds, dtype=object)))
-    if not are_numbers(passed, 1, n_rounds) or not 0 < len(set(passed)) <= len(style.COLOURS):
+    if not all(map(whole(1, n_rounds).test, passed)) or not 0 < len(set(passed)) <= len(style.COLOURS):
         raise ValueError(
             f"rounds={rounds!r} is not allowed: the model has the rounds 1 to {n_rounds}, and it must be "
             f"None or up to {len(style.COLOURS)} of their numbers"
@@ -281,17 +269,16 @@ def _running_mean(paths: Floats, width: int) -> Floats:
     >>> _running_mean(np.array([[1.0, 2.0, 6.0, 4.0]]), 3)
     array([[1.5, 3. , 4. , 5. ]])
     """
-    sums = np.cumsum(np.pad(paths, ((0, 0), (1, 0))), axis=1)
-    rounds = np.arange(paths.shape[1])
-    first, stop = np.maximum(rounds - width // 2, 0), np.minimum(rounds + width // 2 + 1, len(rounds))
-    return np.asarray((sums[:, stop] - sums[:, first]) / (stop - first))
+    window = np.ones(width)
+    sums = np.array([np.convolve(path, window, "same") for path in paths])
+    return np.asarray(sums / np.convolve(np.ones(paths.shape[1]), window, "same"))
 
 
 def _read_rows(rows: Any, n: int) -> tuple[NDArray[np.int64], list[str]]:
     """Numbers and names of the rows to draw."""
     is_named = isinstance(rows, Mapping)
     passed: list[Any] = list(rows.values()) if is_named else np.ravel(np.asarray(rows, dtype=object)).tolist()
-    if not are_numbers(passed, 0, n - 1) or not 0 < len(passed) <= _MAX_ROWS:
+    if not all(map(whole(0, n - 1).test, passed)) or not 0 < len(passed) <= _MAX_ROWS:
         raise ValueError(
             f"rows={rows!r} is not allowed: it must be None or from 1 to {_MAX_ROWS} numbers of rows, from 0 "
             f"to {n - 1}, or a dict from names to them"

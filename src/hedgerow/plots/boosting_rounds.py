@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.estimators.parameters import whole
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
-from hedgerow.plots.boosting_curves import are_numbers
 from hedgerow.plots.inputs import encode_labels
 
 Limits = tuple[float, float]
@@ -119,18 +119,19 @@ class BoostingRoundsDisplay:
         classes = np.asarray(estimator.classes_)
         chosen = read_rounds(rounds, len(learners), _MOST_ROUNDS)
         points, names = read_points(X)
-        signs = read_signs(y, classes, "y")
+        signs = 2 * encode_labels(y, classes.tolist()) - 1
         if len(signs) != len(points):
             raise ValueError(f"y has {len(signs)} rows, but X has {len(points)}; they must be equal")
         first = read_weights(sample_weight, len(points))
         limits = (_limits(points[:, 0]), _limits(points[:, 1]))
 
         def predict(voter: Any, where: Floats) -> Integers:
-            return cast_votes(voter, where, X, classes, type(voter).__name__)
+            return cast_votes(voter, where, X, classes)
 
         votes = np.array([predict(learner, points) for learner in learners[: max(chosen)]])
         weights = follow_weights(first, signs, votes, steps)
         which = np.array(chosen) - 1
+        grid = np.stack(np.meshgrid(*(np.linspace(*limit, _GRID) for limit in limits)), axis=-1)
         voters = [*(learners[t] for t in which), estimator]
         display = cls(
             X=points,
@@ -143,7 +144,7 @@ class BoostingRoundsDisplay:
             votes=votes[which],
             alphas=alphas[which],
             decisions=predict(estimator, points),
-            regions=np.array([predict(voter, _grid(limits)).reshape(_GRID, _GRID) for voter in voters]),
+            regions=np.array([predict(voter, grid.reshape(-1, 2)).reshape(_GRID, _GRID) for voter in voters]),
             limits=limits,
         )
         return display.plot(ax, n_columns=n_columns)
@@ -151,8 +152,7 @@ class BoostingRoundsDisplay:
     @property
     def errors(self) -> Floats:
         """The weighted errors of the rounds that are drawn, (rounds,)."""
-        errors: Floats = np.where(self.votes != self.y, self.weights, 0.0).sum(axis=1)
-        return errors
+        return np.asarray(np.where(self.votes != self.y, self.weights, 0.0).sum(axis=1))
 
     @property
     def training_error(self) -> float:
@@ -254,12 +254,6 @@ def _limits(values: Floats) -> Limits:
     return low - margin, high + margin
 
 
-def _grid(limits: tuple[Limits, Limits]) -> Floats:
-    """Points of the plane, (240 * 240, 2), rows from below."""
-    x, y = np.meshgrid(*(np.linspace(*limit, _GRID) for limit in limits))
-    return np.column_stack([x.ravel(), y.ravel()])
-
-
 _DOUBLED = ("m1", "samme")
 _VOTING = ("discrete", *_DOUBLED)
 
@@ -299,7 +293,7 @@ def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, most: int) ->
         return list(range(1, min(n_rounds, most) + 1))
     is_count = isinstance(rounds, int | np.integer)
     numbers: list[Any] = np.ravel(np.asarray(rounds, dtype=object)).tolist()
-    if not numbers or not are_numbers(numbers, 1, n_rounds):
+    if not numbers or not all(map(whole(1, n_rounds).test, numbers)):
         raise ValueError(
             f"rounds={rounds!r} is not allowed: the estimator has the rounds 1 to {n_rounds}, and it must be "
             "one number, numbers of rounds or None"
@@ -322,11 +316,6 @@ def read_points(X: Any) -> tuple[Floats, list[str]]:
     return points, [str(name) for name in names]
 
 
-def read_signs(labels: Any, classes: NDArray[Any], what: str) -> Integers:
-    """-1 for the first class and +1 for the second."""
-    return 2 * encode_labels(labels, classes.tolist(), what) - 1
-
-
 def read_weights(sample_weight: Any, n_points: int) -> Floats:
     """The weights that boosting starts with, in sum 1."""
     if sample_weight is None:
@@ -337,14 +326,14 @@ def read_weights(sample_weight: Any, n_points: int) -> Floats:
     return weights / float(weights.sum())
 
 
-def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any], what: str) -> Integers:
+def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any]) -> Integers:
     """Predictions of a classifier at some points, -1 or +1; it gets a data frame if `like` is one."""
     rows: Any = points
     if hasattr(voter, "feature_names_in_") and nw.dependencies.is_into_dataframe(like):
         frame = nw.from_native(like)
         columns = dict(zip(frame.columns, points.T, strict=True))
         rows = nw.from_dict(columns, backend=frame.implementation).to_native()
-    return read_signs(voter.predict(rows), classes, f"{what}.predict")
+    return 2 * encode_labels(voter.predict(rows), classes.tolist(), f"{type(voter).__name__}.predict") - 1
 
 
 def follow_weights(first: Floats, y: Integers, votes: Integers, alphas: Floats) -> Floats:

@@ -276,13 +276,13 @@ class BoundsDisplay(Display):
 
     def _draw(self, ax: Any) -> Legend:
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # a line may pass behind the text
-        for place, value in enumerate(self.values):
+        for number, value in enumerate(self.values):
             is_useful = value < self.chance
             colour = style.BLUE if is_useful else style.FAINT
-            ax.barh(place, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
+            ax.barh(number, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
             # rounded up, so that it remains a bound
             text = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
-            labels.write_right_of(ax, text, (min(value, 1.0), place), bbox=white, zorder=4)
+            labels.write_right_of(ax, text, (min(value, 1.0), number), bbox=white, zorder=4)
         largest = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
         ax.set_xlim(0, 1.14 * largest)
         labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])

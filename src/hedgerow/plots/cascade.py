@@ -224,11 +224,11 @@ class CascadeDisplay:
         ax.yaxis.set_minor_locator(style.mpl("ticker").NullLocator())
         if measured.size:
             ax.plot(
-                np.arange(len(measured)), labels.above_zero(measured, low), "D", color=style.VERMILLION,
+                np.arange(len(measured)), np.maximum(measured, low), "D", color=style.VERMILLION,
                 markersize=4.5, markerfacecolor="white", markeredgewidth=1.4, label="measured", zorder=4,
             )  # fmt: skip
         ax.plot(
-            np.arange(len(totals)), labels.above_zero(totals, low), "o-", color=style.BLUE, linewidth=1.8,
+            np.arange(len(totals)), np.maximum(totals, low), "o-", color=style.BLUE, linewidth=1.8,
             markersize=3.5, label="product", zorder=3,
         )  # fmt: skip
         _name(ax, "other windows that pass", "after stage")
@@ -238,14 +238,10 @@ class CascadeDisplay:
 
     def _draw_trees(self, ax: Any) -> None:
         numbers = np.arange(1, len(self.n_trees) + 1)
-        ax.bar(numbers, self.n_trees, color=style.BLUE, width=0.78, zorder=2)
+        bars = ax.bar(numbers, self.n_trees, color=style.BLUE, width=0.78, zorder=2)
         ax.yaxis.set_major_locator(style.mpl("ticker").MaxNLocator(5, integer=True, min_n_ticks=1))
         if len(numbers) <= 12:
-            for number, count in zip(numbers, self.n_trees, strict=True):
-                ax.annotate(
-                    f"{count}", (number, count), (0, 2), textcoords="offset points", ha="center", va="bottom",
-                    fontsize=style.TICK_SIZE, color=style.INK,
-                )  # fmt: skip
+            ax.bar_label(bars, padding=2, fontsize=style.TICK_SIZE, color=style.INK)
         ax.set_ylim(0, 1.12 * max(1, int(self.n_trees.max(initial=0))))
         _name(ax, f"trees, {int(self.n_trees.sum()):,} in all", "stage")
         _stages_axis(ax, 0.6, len(self.n_trees) + 0.4)
@@ -318,14 +314,8 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
     if len(passed) == n_panels:
         return passed[0].figure, passed
     heights = [1.25 * _FEATURE_SIZE * max(1, n_rows), _STAGES_SIZE[1]]
-    if ax is None:
-        width = max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0])
-        figure = style.mpl("pyplot").figure(figsize=(width, sum(heights)), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
-        grid = figure.add_gridspec(2, 1, height_ratios=heights)
-    else:
-        figure = passed[0].figure
-        grid = style.replaced_spec(passed, n_panels).subgridspec(2, 1, height_ratios=heights)
+    size = (max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0]), sum(heights))
+    figure, grid = style.new_grid(passed, n_panels, (2, 1), size, heights)
     above = grid[0].subgridspec(max(1, n_rows), n_columns)
     below = grid[1].subgridspec(1, n_stages_panels)
     axes = [figure.add_subplot(above[divmod(number, n_columns)]) for number in range(n_features)]

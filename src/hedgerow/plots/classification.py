@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 from sklearn import calibration, metrics
 
 from hedgerow._typing import Floats, Integers
@@ -14,6 +13,7 @@ from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.inputs import predict_proba, read_predictions, read_rows
+from hedgerow.theory.deviations import holdout_bound
 
 _MAX_CLASSES_WITH_TEXT = 12
 _MAX_NAME = 18  # letters of a class name
@@ -113,10 +113,10 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
         for spine in self.ax_.spines.values():
             spine.set(visible=self.text_ is None, color=style.FAINT)
         self.ax_.tick_params(length=0 if self.text_ is not None else 2)
-        places = list(range(0, len(names), step))
+        positions = list(range(0, len(names), step))
         look = {"rotation": 45, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
-        self.ax_.set_xticks(places, names[::step], **(look if is_rotated else {}))
-        self.ax_.set_yticks(places, names[::step])
+        self.ax_.set_xticks(positions, names[::step], **(look if is_rotated else {}))
+        self.ax_.set_yticks(positions, names[::step])
         text.name_axes(self.ax_, "Predicted label", "True label")
 
 
@@ -294,12 +294,12 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
         text.percent_axis(upper.yaxis)
         text.plain_axis(below.yaxis, 3)
         upper.tick_params(labelbottom=False)
-        whose = "predicted class"
+        class_name, outcome = "predicted class", "Fraction correct"
         if self.pos_label is not None:
-            whose = f"positive class: {text.shorten(style.format_label(self.pos_label), 24)}"
-        outcome = "Fraction correct" if self.pos_label is None else "Fraction of positives"
+            class_name = f"positive class: {text.shorten(style.format_label(self.pos_label), 24)}"
+            outcome = "Fraction of positives"
         text.name_axes(upper, "", outcome)
-        text.name_axes(below, f"Predicted probability ({whose})", "Count")
+        text.name_axes(below, f"Predicted probability ({class_name})", "Count")
         title = f"calibration error {text.percent(self.calibration_error)}"
         title += "" if self.brier is None else f", Brier score {self.brier:.3f}"
         upper.set_title(title, fontsize=style.TICK_SIZE, color=style.INK, loc="left")
@@ -318,10 +318,9 @@ def _equal_counts(values: Floats, n_bins: int) -> NDArray[np.intp]:
     return np.unique(bins, return_inverse=True)[1]
 
 
-def _clopper_pearson(hits: NDArray[np.int64], n_rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _clopper_pearson(hits: Integers, n_rows: Integers) -> tuple[Floats, Floats]:
     """Ends of the exact intervals of binomial shares."""
     tail = (1.0 - _CONFIDENCE) / 2
-    with np.errstate(invalid="ignore"):  # beta distributions with a parameter of 0
-        low = special.betaincinv(hits, n_rows - hits + 1, tail)
-        high = special.betaincinv(hits + 1, n_rows - hits, 1.0 - tail)
-    return np.where(hits == 0, 0.0, low), np.where(hits == n_rows, 1.0, high)
+    counts = list(zip(hits.tolist(), n_rows.tolist(), strict=True))
+    low = np.array([1.0 - holdout_bound(n - k, n, tail) for k, n in counts])
+    return low, np.array([holdout_bound(k, n, tail) for k, n in counts])

@@ -104,7 +104,7 @@ class ScoresDisplay(Display):
         if not known:
             raise ValueError("no method has a score that is a number: there is nothing to draw")
         order = sorted(known, key=lambda name: known[name][0], reverse=higher)
-        means, spreads = ([float(known[name][place]) for name in order] for place in (0, 1))
+        means, spreads = ([float(known[name][which]) for name in order] for which in (0, 1))
         return cls(order, means, spreads, METRICS[metric].title, higher, metric in _PERCENT_METRICS).plot(ax)
 
     def _figure_size(self) -> tuple[float, float]:
@@ -115,15 +115,15 @@ class ScoresDisplay(Display):
         means, spreads = np.array(self.means), np.nan_to_num(self.spreads, posinf=0.0)
         low, high = float((means - spreads).min()), float((means + spreads).max())
         width = high - low or abs(high) or 1.0
-        for place, (mean, spread) in enumerate(zip(means.tolist(), spreads.tolist(), strict=True)):
-            colour = style.BLUE if place else style.VERMILLION
+        for number, (mean, spread) in enumerate(zip(means.tolist(), spreads.tolist(), strict=True)):
+            colour = style.BLUE if number else style.VERMILLION
             guide = {"color": style.FAINT, "linewidth": 0.6, "alpha": 0.6, "zorder": 0}
-            ax.hlines(place, low - 0.06 * width, mean, **guide)
+            ax.hlines(number, low - 0.06 * width, mean, **guide)
             if spread > 0:
-                ax.hlines(place, mean - spread, mean + spread, color=colour, linewidth=1.4, zorder=2)
-            ax.plot(mean, place, "o", color=colour, markersize=6, zorder=3)
+                ax.hlines(number, mean - spread, mean + spread, color=colour, linewidth=1.4, zorder=2)
+            ax.plot(mean, number, "o", color=colour, markersize=6, zorder=3)
             text = labels.percent(mean) if self.is_share else labels.minus(f"{mean:.4g}")
-            labels.write_right_of(ax, text, (mean + spread, place), shift=7, color=colour)
+            labels.write_right_of(ax, text, (mean + spread, number), shift=7, color=colour)
         ax.set_xlim(low - 0.06 * width, high + 0.2 * width)
         labels.name_bars(ax, [labels.shorten(name, 36) for name in self.names])
         labels.value_axis(ax.xaxis, is_share=self.is_share)

@@ -109,21 +109,20 @@ class ErrorRoundsDisplay(RoundsDisplay):
         Bounds of the class count missing values only if there are some in the rows passed. Errors are shares
         of rows, while "training" and "exponential" are bounds of the error by the sample weights of `fit`.
         """
-        is_auto = isinstance(bounds, str) and bounds == "auto"
-        if is_auto:
-            recorded = np.asarray(getattr(model, "training_error_bound_", np.nan), np.float64)
-            bounds = "training" if recorded.ndim == 1 and not np.any(np.isnan(recorded)) else None
-        names, by_name = read_names(bounds, (*TRAINING_BOUNDS, *TEST_BOUNDS))
+        names, by_name = ["training"], False  # if it applies
+        if not (isinstance(bounds, str) and bounds == "auto"):
+            names, by_name = read_names(bounds, (*TRAINING_BOUNDS, *TEST_BOUNDS))
         check_parameters({"delta": delta, "log_rounds": log_rounds}, _ALLOWED)
         check_is_fitted(model)
         if not hasattr(model, "staged_predict") or not hasattr(model, "classes_"):
             kind = type(model).__name__
             raise TypeError(f"{kind} has no staged_predict of classes: it must be a boosted classifier")
         pairs = read_pairs(X_train, y_train, X_test, y_test)
-        X, y = _check_labels(model, pairs["train"], "train")
-        test = _check_labels(model, pairs["test"], "test") if "test" in pairs else None
+        for name, (_, labels_) in pairs.items():
+            encode_labels(labels_, classes_of(model), f"y_{name}")
+        (X, y), test = pairs["train"], pairs.get("test")
         train_error = _errors(model, X, y)
-        drawn = training_bounds(model, names, train_error, by_name=by_name and not is_auto)
+        drawn = training_bounds(model, names, train_error, by_name=by_name)
         requested = [name for name in names if name in TEST_BOUNDS]
         if requested:
             X_more = None if test is None else test[0]
@@ -169,11 +168,11 @@ class ErrorRoundsDisplay(RoundsDisplay):
         """Logarithmic axis: all curves, and a mark where the training error becomes 0."""
         zero = self._zero()
         end = self.zero_from or len(self.train_error)
-        lower = labels.above_zero(self.train_error[:end], zero)
+        lower = np.maximum(self.train_error[:end], zero)
         self._line(lower, "training error", style.BLUE, zorder=4)
         highest = float(self.train_error.max())
         if self.test_error is not None:
-            self._line(labels.above_zero(self.test_error, zero), "test error", style.VERMILLION, zorder=3)
+            self._line(np.maximum(self.test_error, zero), "test error", style.VERMILLION, zorder=3)
             highest = max(highest, float(self.test_error.max()))
         for name, values in self.bounds.items():
             label, colour, dashes = LOOKS[name]
@@ -199,12 +198,12 @@ class ErrorRoundsDisplay(RoundsDisplay):
     def _note_zero(self, lower: Floats) -> None:
         """Note where the training error is 0: left of its falling curve, or above its end."""
         note = f"training error 0\nfrom round {self.zero_from:,}"
-        x, heights = self._places(self._rounds[: len(lower)], lower).T
+        x, heights = self._positions(self._rounds[: len(lower)], lower).T
         low = int(np.argmax(heights < 0.2))
         falls = x[low]
         if low:
-            part = (heights[low - 1] - 0.2) / (heights[low - 1] - heights[low])
-            falls = x[low - 1] + part * (x[low] - x[low - 1])
+            fraction = (heights[low - 1] - 0.2) / (heights[low - 1] - heights[low])
+            falls = x[low - 1] + fraction * (x[low] - x[low - 1])
         is_left = falls > 0.28
         look = {"ha": "right" if is_left else "left", "va": "bottom", "color": style.BLUE}
         at, shift = (falls, -8) if is_left else (x[-1], 9)
@@ -252,9 +251,9 @@ class ErrorRoundsDisplay(RoundsDisplay):
         curves = [self.train_error] if self.test_error is None else [self.train_error, self.test_error]
         highest = max(float(curve.max()) for curve in curves)
         self.ax_.set_ylim(0, 1.08 * highest or 1.0)
-        places = self._places(self._rounds)[:, 0]
-        edge = 1.0 if start is None else places[start - 1]
-        near = places >= edge if edge <= _LEFT_OF else (places > edge - 0.55) & (places <= edge)
+        positions = self._positions(self._rounds)[:, 0]
+        edge = 1.0 if start is None else positions[start - 1]
+        near = positions >= edge if edge <= _LEFT_OF else (positions > edge - 0.55) & (positions <= edge)
         below = max(float(curve[near].max(initial=0.0)) for curve in curves)
         height = 72 * self.ax_.get_position().height * self.figure_.get_figheight()
         share = 1.0 - (_LINE * n_notes + 8.0) / height
@@ -262,7 +261,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
 
     # --- notes
 
-    def _places(self, rounds: Any, errors: Any = 1.0) -> Floats:
+    def _positions(self, rounds: Any, errors: Any = 1.0) -> Floats:
         """Positions of rounds and errors in the axes, from 0 to 1: (rounds, 2)."""
         points = np.column_stack(np.broadcast_arrays(rounds, errors))
         to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
@@ -270,7 +269,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
 
     def _note(self, note: str, number: int | None, down: float, colour: str) -> None:
         """Write a note at the top, beside a round or in the right corner."""
-        is_left = number is None or bool(self._places(number)[0, 0] > _LEFT_OF)
+        is_left = number is None or bool(self._positions(number)[0, 0] > _LEFT_OF)
         where: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
         look = {"ha": "right" if is_left else "left", "va": "top", "color": colour}
         x = self._rounds[-1] if number is None else number
@@ -290,12 +289,6 @@ def chance_error(y: NDArray[Any]) -> float:
     0.25
     """
     return float(1.0 - np.unique(y, return_counts=True)[1].max() / len(y))
-
-
-def _check_labels(model: Any, pair: tuple[Any, Any], name: str) -> tuple[Any, NDArray[Any]]:
-    """Rows and labels, all of them classes of the model."""
-    encode_labels(pair[1], classes_of(model), f"y_{name}")
-    return pair[0], np.asarray(pair[1])
 
 
 def _errors(model: Any, X: Any, y: NDArray[Any]) -> Floats:

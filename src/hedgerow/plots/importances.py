@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
@@ -140,10 +141,10 @@ class ImportancesDisplay(Display):
         order = self.order
         values = self.values[order]
         spreads = np.zeros(len(order)) if self.spreads is None else self.spreads[order]
-        places = np.arange(len(order))
-        ax.barh(places, values, 0.68, color=style.BLUE, alpha=0.85, zorder=2)
+        positions = np.arange(len(order))
+        ax.barh(positions, values, 0.68, color=style.BLUE, alpha=0.85, zorder=2)
         if self.spreads is not None:
-            ax.hlines(places, values - spreads, values + spreads, color=style.INK, linewidth=1.1, zorder=3)
+            ax.hlines(positions, values - spreads, values + spreads, color=style.INK, linewidth=1.1, zorder=3)
         labels.name_bars(ax, [labels.shorten(self.names[column], _LONGEST) for column in order])
         self._write_values(ax, values, spreads)
         more = f"\n{len(order)} of {len(self.names)} columns" if len(order) < len(self.names) else ""
@@ -158,18 +159,10 @@ class ImportancesDisplay(Display):
         is_share = any(name in self.measure for name in ("share", "accuracy"))
         labels.value_axis(ax.xaxis, is_share=is_share)
         decimals = max(0, 2 - math.floor(math.log10(np.abs(values).max() or 1.0)))
-        for place, (value, end) in enumerate(zip(values, np.maximum(values + spreads, 0.0), strict=True)):
-            text = labels.minus(labels.percent(value)) if is_share else _rounded(value, decimals)
-            labels.write_right_of(ax, text, (end, place))
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """A number with so many decimals; what rounds to zero has no sign.
-
-    >>> _rounded(-0.0004, 3), _rounded(-0.012, 2)
-    ('0.000', '−0.01')
-    """
-    return labels.minus(f"{round(value, decimals) + 0.0:.{decimals}f}")
+        for number, (value, end) in enumerate(zip(values, np.maximum(values + spreads, 0.0), strict=True)):
+            # + 0.0: what rounds to zero has no sign
+            text = labels.percent(value) if is_share else f"{round(value, decimals) + 0.0:.{decimals}f}"
+            labels.write_right_of(ax, labels.minus(text), (end, number))
 
 
 def _decreases(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: int) -> tuple[Floats, str]:
@@ -186,9 +179,11 @@ def _decreases(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: in
 
 
 def _scorer(model: Any, y: NDArray[Any]) -> tuple[Callable[[Any], float], str]:
-    """A function that scores the model on a table; higher is better."""
+    """A function that scores the model on a table, higher is better, and its description."""
     if not hasattr(model, "classes_"):
-        return _r2_scorer(model, y), "decrease of R² when permuted"
+        if np.ptp(np.asarray(y, dtype=np.float64)) == 0:
+            raise ValueError("y holds one value only: R² requires at least two")
+        return lambda X: float(metrics.r2_score(y, model.predict(X))), "decrease of R² when permuted"
     known = classes_of(model)
     codes = encode_labels(y, known)
     if not hasattr(model, "predict_proba"):
@@ -205,11 +200,3 @@ def _scorer(model: Any, y: NDArray[Any]) -> tuple[Callable[[Any], float], str]:
         return -float(np.mean(distances)) / both
 
     return brier, "increase of the Brier score when permuted"
-
-
-def _r2_scorer(model: Any, y: NDArray[Any]) -> Callable[[Any], float]:
-    truth = np.asarray(y, dtype=np.float64)
-    variance = float(np.var(truth))
-    if variance == 0:
-        raise ValueError("y holds one value only: R² requires at least two")
-    return lambda X: float(1.0 - np.mean((truth - np.asarray(model.predict(X))) ** 2) / variance)

@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.estimators.parameters import whole
 from hedgerow.table import read_table
 from hedgerow.table.frames import as_frame
 from hedgerow.theory.resamples import as_pair
@@ -122,10 +123,9 @@ def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
         raise ValueError(f"features={features!r} is not allowed: it must name a column")
     found = []
     for column in passed:
-        is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if isinstance(column, str) and column in names:
             found.append(list(names).index(column))
-        elif is_whole and 0 <= column < len(names):
+        elif whole(0, len(names) - 1).test(column):
             found.append(int(column))
         else:
             allowed = f"a number from 0 to {len(names) - 1}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from hedgerow._typing import Floats
 from hedgerow.plots import style
@@ -123,9 +124,9 @@ def name_axes(ax: Any, x: str, y: str) -> None:
     ax.set_ylabel(y, fontsize=style.LABEL_SIZE, color=style.INK)
 
 
-def halo(width: float = 2.5) -> list[Any]:
+def halo() -> list[Any]:
     """Return a white outline for text in front of lines."""
-    return [style.mpl("patheffects").withStroke(linewidth=width, foreground="white")]
+    return [style.mpl("patheffects").withStroke(linewidth=2.5, foreground="white")]
 
 
 def rounds_axis(ax: Any, n_rounds: int, *, log: bool) -> None:
@@ -166,18 +167,13 @@ def _plain(value: float) -> str:
 def log_errors_axis(ax: Any, zero: float, high: float) -> None:
     """Set a logarithmic y axis of errors up to `high`, whose lower end is labelled 0.
 
-    `zero` must be below every positive error.
+    `zero` must be below every positive error; errors of 0 are drawn at it.
     """
     ax.set_yscale("log")
     ax.set_ylim(zero, high)
     plain_log_ticks(ax.yaxis, zero, high, from_=1.4 * zero)  # space for the 0
     look = {"fontsize": style.TICK_SIZE, "color": style.INK, "ha": "right", "va": "center"}
     ax.annotate("0", (0, 0), (-6, 0), xycoords="axes fraction", textcoords="offset points", **look)
-
-
-def above_zero(errors: Floats, zero: float) -> Floats:
-    """The errors, with zeros moved to the lower end of the axis."""
-    return np.asarray(np.maximum(errors, zero))
 
 
 def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
@@ -193,15 +189,18 @@ def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
     return [handle], [f"vacuous: above chance, {percent(chance)}"]
 
 
-def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()) -> None:
-    """Draw the legend of an axes, with more entries, below its x label, in as many columns as fit."""
+def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = (), shift: float = 0.0) -> None:
+    """Draw the legend of an axes, with more entries, below its x label, in as many columns as fit.
+
+    `shift` are points further down, for tick labels of several lines.
+    """
     own_handles, own_names = ax.get_legend_handles_labels()
     handles, names = [*own_handles, *handles], [*own_names, *names]
     if not handles:
         return
     n_columns = legend_columns(names, _MORE * 72 * ax.get_position().width * ax.figure.get_figwidth())
     # Below tick labels and x label, whose height is known in points only.
-    down = style.mpl("transforms").ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+    down = style.mpl("transforms").ScaledTranslation(0, -(_BELOW + shift) / 72, ax.figure.dpi_scale_trans)
     look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "borderaxespad": 0.0}
     look |= {"columnspacing": 1.6, "handlelength": 2.4, "ncols": n_columns, "loc": "upper center"}
     ax.legend(handles, names, bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + down, **look)
@@ -236,13 +235,13 @@ def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[st
     inside = np.clip(ends, low, high)
     wanted = to_axes.transform(np.column_stack([np.full(len(inside), right), inside]))[:, 1]
     height = 72 * ax.get_position().height * ax.figure.get_figheight()
-    places = spread(wanted, _LINE * style.TICK_SIZE / (0.9 * height))  # 0.9: a layout may shrink the axes
-    moved = bool(np.any(np.abs(places - wanted) * height > 2))
+    positions = spread(wanted, _LINE * style.TICK_SIZE / (0.9 * height))  # 0.9: a layout may shrink the axes
+    moved = bool(np.any(np.abs(positions - wanted) * height > 2))
     arrow = {"arrowstyle": "-", "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
     look = {"fontsize": style.TICK_SIZE, "va": "center", "annotation_clip": False}
-    for name, colour, end, place in zip(names, colours, wanted, places, strict=True):
+    for name, colour, end, position in zip(names, colours, wanted, positions, strict=True):
         ax.annotate(
-            name, (1.0, end), (1.045 if moved else 1.015, place), xycoords="axes fraction", color=colour,
+            name, (1.0, end), (1.045 if moved else 1.015, position), xycoords="axes fraction", color=colour,
             arrowprops=arrow | {"color": colour} if moved else None, **look,
         )  # fmt: skip
 
@@ -257,24 +256,9 @@ def spread(wanted: Floats, gap: float) -> Floats:
     """
     order = np.argsort(wanted, kind="stable")
     gap = min(gap, 1.0 / max(len(wanted) - 1, 1))
-    blocks: list[list[float]] = []  # [sum of (wanted - offset within the block), members]
-    for place in wanted[order]:
-        blocks.append([float(np.clip(place, 0.0, 1.0)), 1])
-        while len(blocks) > 1 and _start(blocks[-2], gap) + gap * blocks[-2][1] > _start(blocks[-1], gap):
-            total, members = blocks.pop()
-            before = blocks[-1]
-            before[0] += total - gap * before[1] * members
-            before[1] += members
-    places = np.empty(len(wanted))
-    done = 0
-    for block in blocks:
-        members = int(block[1])
-        places[order[done : done + members]] = _start(block, gap) + gap * np.arange(members)
-        done += members
-    return places
-
-
-def _start(block: list[float], gap: float) -> float:
-    """The lowest position of a block, within 0 to 1."""
-    total, members = block
-    return min(max(total / members, 0.0), 1.0 - gap * (members - 1))
+    offsets = gap * np.arange(len(wanted))
+    # positions less their offsets must increase: the closest such values
+    starts = isotonic_regression(np.clip(wanted[order], 0, 1) - offsets, y_min=0.0, y_max=1.0 - offsets[-1])
+    positions = np.empty(len(wanted))
+    positions[order] = starts + offsets
+    return positions

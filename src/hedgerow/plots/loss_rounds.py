@@ -1,10 +1,10 @@
 """Losses after every round of boosting, and the base of displays over the rounds."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import root_mean_squared_error
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
@@ -47,7 +47,8 @@ def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str
             absent = f"X_{name}" if X is None else f"y_{name}"
             raise ValueError(f"{absent}=None is not allowed: X_{name} and y_{name} must be passed together")
         if X is not None:
-            found[name] = as_pair((X, y), f"the {'training' if name == 'train' else name} set")
+            as_pair((X, y), f"the {'training' if name == 'train' else name} set")
+            found[name] = X, np.asarray(y)
     return found
 
 
@@ -186,19 +187,17 @@ def _computed(model: Any, pairs: dict[str, Any]) -> tuple[dict[str, Floats], str
     method = "staged_predict_proba" if is_classifier else "staged_predict"
     if not hasattr(model, method):
         raise TypeError(f"{type(model).__name__} has no {method}: it must be a boosted model")
-    losses = _log_losses if is_classifier else _root_mean_squares
-    curves = {name: np.array(list(losses(model, X, y))) for name, (X, y) in pairs.items()}
+    curves = {}
+    for name, (X, y) in pairs.items():
+        if is_classifier:
+            codes = encode_labels(y, classes_of(model))
+            rows = np.arange(len(codes))
+            found = (
+                np.asarray(probabilities)[rows, codes] for probabilities in model.staged_predict_proba(X)
+            )
+            losses = [-np.log(np.maximum(right, _TINY)).mean() for right in found]
+        else:
+            actual = np.asarray(y, dtype=np.float64)
+            losses = [root_mean_squared_error(actual, predicted) for predicted in model.staged_predict(X)]
+        curves[name] = np.array(losses, dtype=np.float64)
     return curves, "log-loss" if is_classifier else "root mean squared error"
-
-
-def _log_losses(model: Any, X: Any, y: Any) -> Iterator[float]:
-    codes = encode_labels(y, classes_of(model))
-    rows = np.arange(len(codes))
-    for probabilities in model.staged_predict_proba(X):
-        yield float(-np.log(np.maximum(np.asarray(probabilities)[rows, codes], _TINY)).mean())
-
-
-def _root_mean_squares(model: Any, X: Any, y: Any) -> Iterator[float]:
-    actual = np.asarray(y, dtype=np.float64)
-    for predicted in model.staged_predict(X):
-        yield float(np.sqrt(np.mean((actual - np.asarray(predicted)) ** 2)))

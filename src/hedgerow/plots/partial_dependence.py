@@ -129,7 +129,8 @@ def dependence(
     if categories is None:
         values, dots, names = numbers[grid], None, None
         if len(distinct) <= 2:
-            dots = _dots(distinct, is_boolean=inputs.is_boolean(table, column))
+            is_boolean, numerals = inputs.is_boolean(table, column), map(labels.format_tick, distinct)
+            dots = [("false", "true")[int(value)] for value in distinct] if is_boolean else list(numerals)
     else:
         values = np.arange(n_grid, dtype=np.float64)
         dots = names = [style.format_label(categories[int(numbers[row])]) for row in grid]
@@ -144,18 +145,6 @@ def dependence(
         n_categories=0 if categories is None else len(distinct),
         dots=dots,
     )
-
-
-def _dots(distinct: Floats, *, is_boolean: bool) -> list[str]:
-    """Names of values.
-
-    >>> _dots(np.array([0.0, 1.0]), is_boolean=True), _dots(np.array([-np.inf, 2.5]), is_boolean=False)
-    (['false', 'true'], ['−∞', '2.5'])
-    """
-    return [
-        ("true" if value else "false") if is_boolean else labels.format_tick(value)
-        for value in distinct.tolist()
-    ]
 
 
 def _drawn(numbers: Floats) -> Integers:
@@ -357,18 +346,18 @@ class PartialDependenceDisplay(FeatureDisplay):
     def _draw_dots(self, ax: Any, found: Dependence) -> None:
         """Draw a dot per value and output, side by side."""
         names = _names(found)
-        places = np.arange(len(names), dtype=np.float64)
+        positions = np.arange(len(names), dtype=np.float64)
         means = found.means if found.missing is None else np.column_stack([found.means, found.missing])
         if self._shows_rows:
             rows = _some_rows(found.single[self.outputs[0]])
-            at = np.broadcast_to(places[: len(rows), np.newaxis], rows.shape)
+            at = np.broadcast_to(positions[: len(rows), np.newaxis], rows.shape)
             ax.plot(at, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
         step = 0.5 / len(self.outputs)
         for number, (output, colour) in enumerate(self._colours()):
             shift = (number - (len(self.outputs) - 1) / 2) * step
-            ax.plot(places + shift, means[output], "o", color=colour, markersize=5.5, zorder=3)
-        for place in places:
-            ax.axvline(place, color=style.FAINT, linewidth=0.5, alpha=0.5, zorder=0)
+            ax.plot(positions + shift, means[output], "o", color=colour, markersize=5.5, zorder=3)
+        for position in positions:
+            ax.axvline(position, color=style.FAINT, linewidth=0.5, alpha=0.5, zorder=0)
         category_ticks(ax, names)
         n_drawn = len(found.values)
         if found.n_categories > n_drawn:

@@ -179,9 +179,9 @@ class SampleSizeDisplay(Display):
         sizes, drawn = np.array(self.sizes)[order], values[order]
         band = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
         low, mean, high = drawn.min(axis=1), drawn.mean(axis=1), drawn.max(axis=1)
-        self.ax_.fill_between(sizes, labels.above_zero(low, zero), labels.above_zero(high, zero), **band)
+        self.ax_.fill_between(sizes, np.maximum(low, zero), np.maximum(high, zero), **band)
         shown = {"linewidth": 1.7, "marker": "o", "markersize": 4, "zorder": 3} | look
-        self.ax_.plot(sizes, labels.above_zero(mean, zero), label=name, color=colour, clip_on=False, **shown)
+        self.ax_.plot(sizes, np.maximum(mean, zero), label=name, color=colour, clip_on=False, **shown)
 
 
 @dataclass(frozen=True, eq=False)

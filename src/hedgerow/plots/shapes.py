@@ -169,10 +169,10 @@ class ShapeFunctionDisplay(FeatureDisplay):
             heights, names = heights[:, kept], [names[category] for category in kept]
         if self._has_missing(number):
             heights, names = np.column_stack([heights, function.missing]), [*names, "missing"]
-        places, width = np.arange(len(names)), 0.72 / len(self.outputs)
-        for place, (output, colour) in enumerate(self._colours()):
-            shift = (place - (len(self.outputs) - 1) / 2) * width
-            ax.bar(places + shift, heights[output], width, color=colour, zorder=3)
+        positions, width = np.arange(len(names)), 0.72 / len(self.outputs)
+        for drawn, (output, colour) in enumerate(self._colours()):
+            shift = (drawn - (len(self.outputs) - 1) / 2) * width
+            ax.bar(positions + shift, heights[output], width, color=colour, zorder=3)
         category_ticks(ax, names)
 
     def _colours(self) -> list[tuple[int, str]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.optional import require_extra
 
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -39,17 +40,11 @@ def panels(
     single Axes is replaced by a grid of panels. `heights` are relative heights of the rows.
     """
     n_rows = -(-n_panels // n_columns)
-    if ax is None:
-        size = (panel_size[0] * n_columns, panel_size[1] * n_rows + legend)
-        figure = mpl("pyplot").figure(figsize=size, layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.06, h_pad=0.08)
-        grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
-    else:
-        passed = passed_axes(ax)
-        figure = passed[0].figure
-        if len(passed) == n_panels:
-            return figure, passed, False
-        grid = replaced_spec(passed, n_panels).subgridspec(n_rows, n_columns, height_ratios=heights)
+    passed = passed_axes(ax)
+    if len(passed) == n_panels:
+        return passed[0].figure, passed, False
+    size = (panel_size[0] * n_columns, panel_size[1] * n_rows + legend)
+    figure, grid = new_grid(passed, n_panels, (n_rows, n_columns), size, heights)
     axes = np.empty(n_panels, dtype=object)
     for number in range(n_panels):
         axes[number] = figure.add_subplot(grid[divmod(number, n_columns)])
@@ -61,8 +56,14 @@ def passed_axes(ax: Any) -> Any:
     return np.array([] if ax is None else [ax] if hasattr(ax, "plot") else np.ravel(ax), dtype=object)
 
 
-def replaced_spec(passed: Any, n_panels: int) -> Any:
-    """Return the subplot specification of a single Axes, which is switched off; ValueError for others."""
+def new_grid(
+    passed: Any, n_panels: int, shape: tuple[int, int], size: tuple[float, float], heights: Any
+) -> tuple[Any, Any]:
+    """Return a figure and a grid of subplots: a new figure, or in place of the single Axes passed."""
+    if not len(passed):
+        figure = mpl("pyplot").figure(figsize=size, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.06, h_pad=0.08)
+        return figure, figure.add_gridspec(*shape, height_ratios=heights)
     spec = passed[0].get_subplotspec() if len(passed) == 1 else None
     if spec is None:
         raise ValueError(
@@ -70,7 +71,7 @@ def replaced_spec(passed: Any, n_panels: int) -> Any:
             "axes, or one of a grid of subplots"
         )
     passed[0].set_axis_off()
-    return spec
+    return passed[0].figure, spec.subgridspec(*shape, height_ratios=heights)
 
 
 def is_outer(number: int, n_panels: int, n_columns: int) -> tuple[bool, bool]:
@@ -106,7 +107,6 @@ def even_columns(n_columns: Any, n_panels: int) -> int:
     >>> [even_columns(3, n_panels) for n_panels in (2, 3, 4, 5, 7)]
     [2, 3, 2, 3, 3]
     """
-    if not isinstance(n_columns, int | np.integer) or isinstance(n_columns, bool) or n_columns < 1:
-        raise ValueError(f"n_columns={n_columns!r} is not allowed: it must be an integer >= 1")
+    check_parameters({"n_columns": n_columns}, {"n_columns": whole(1)})
     n_rows = -(-n_panels // int(n_columns))
     return -(-n_panels // n_rows)

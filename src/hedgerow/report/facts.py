@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_features, _num_samples, check_is_fitte
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.base import score_margins
-from hedgerow.plots.inputs import as_table, encode_labels, is_boolean, names_of
+from hedgerow.plots.inputs import as_table, encode_labels, is_boolean, names_of, sample_rows
 from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table
@@ -203,8 +203,7 @@ class Facts:
     def _some(self, X: Any, y: NDArray[Any]) -> tuple[Any, Any]:
         if len(y) <= MOST_ROWS:
             return X, y
-        random = np.random.default_rng(self.random_state)
-        rows = np.sort(random.choice(len(y), MOST_ROWS, replace=False)).astype(np.int64)
+        rows = sample_rows(len(y), MOST_ROWS, self.random_state)
         return take_rows(X, rows), y[rows]
 
     @property

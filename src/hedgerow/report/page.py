@@ -103,14 +103,14 @@ def join(*elements: str) -> Markup:
     return Markup("").join(elements)
 
 
-def paragraph(*pieces: str, kind: str = "") -> Markup:
+def paragraph(*elements: str, kind: str = "") -> Markup:
     """A paragraph; kind "small" is for notes, "statement" is emphasised.
 
     >>> print(paragraph("x < y", kind="small"))
     <p class="small">x &lt; y</p>
     """
-    opening = Markup('<p class="{}">').format(kind) if kind else Markup("<p>")
-    return opening + join(*pieces) + Markup("</p>\n")
+    start_tag = Markup('<p class="{}">').format(kind) if kind else Markup("<p>")
+    return start_tag + join(*elements) + Markup("</p>\n")
 
 
 def heading(title: str) -> Markup:

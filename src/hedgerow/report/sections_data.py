@@ -1,6 +1,7 @@
 """Sections: the summary of the report, and the data."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -130,11 +131,7 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
         ("root mean squared error", text.number(facts.scores["rmse"], 3), "test rows"),
         ("mean absolute error", text.number(facts.scores["mae"], 3), "test rows"),
         ("median absolute error", text.number(float(np.median(sizes)), 3), interval),
-        (
-            "standard deviation of the target",
-            text.number(spread, 3),
-            "error of always predicting the mean",
-        ),
+        ("standard deviation of the target", text.number(spread, 3), "error of always predicting the mean"),
     ]
 
 
@@ -172,35 +169,28 @@ def as_arrow(facts: Facts) -> pa.Table:
 
 
 def _counts(facts: Facts, summary: Any) -> Markup:
-    figures = [] if facts.summary is None else [("rows", text.count(summary.n_rows), "in the file")]
+    figures = [] if facts.summary is None else [("rows", f"{summary.n_rows:,}", "in the file")]
     if facts.n_train is not None:
-        figures.append(("training rows", text.count(facts.n_train), ""))
-    figures.append(("test rows", text.count(len(facts.y)), "not used in training"))
-    figures.append(("columns used", text.count(facts.n_columns), ""))
+        figures.append(("training rows", f"{facts.n_train:,}", ""))
+    figures.append(("test rows", f"{len(facts.y):,}", "not used in training"))
+    figures.append(("columns used", f"{facts.n_columns:,}", ""))
     return page.key_figures(figures)
 
 
 def _class_balance(facts: Facts) -> Markup:
-    held_out = _tally(facts.y)
-    train = {} if facts.y_train is None else _tally(facts.y_train)
-    total = {label: held_out.get(label, 0) + train.get(label, 0) for label in {**train, **held_out}}
-    n = sum(total.values())
+    held_out = Counter(facts.y.astype(str).tolist())
+    train = Counter([] if facts.y_train is None else facts.y_train.astype(str).tolist())
+    total = train + held_out
+    n = total.total()
     order = sorted(total, key=lambda label: (-total[label], label))
     rows = []
     for label in order[:_MOST_CLASSES]:
-        share = text.share(total[label] / n)
-        held = text.count(held_out.get(label, 0))
-        fitted = [text.count(train.get(label, 0))] if train else []
-        rows.append([text.value(label), *fitted, held, share])
+        fitted = [f"{train[label]:,}"] if train else []
+        rows.append([text.value(label), *fitted, f"{held_out[label]:,}", text.share(total[label] / n)])
     head = ["class", *(["training"] if train else []), "test", "share"]
     more = len(order) - _MOST_CLASSES
     caption = f"Classes of {facts.target}" + (f"; {more} more are not shown" if more > 0 else "")
     return page.table(caption, head, rows, numbers=range(1, len(head)))
-
-
-def _tally(labels: Any) -> dict[str, int]:
-    found, counts = np.unique(labels.astype(str), return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _target_numbers(facts: Facts) -> Markup:
@@ -250,7 +240,7 @@ def _columns(summary: Any, facts: Facts) -> Markup:
         missing = text.NOTHING
         if column.n_missing:
             missing = f"{column.n_missing:,} ({100 * column.n_missing / max(1, summary.n_rows):.1f} %)"
-        name, n_distinct = column.name + roles.get(column.name, ""), text.count(column.n_distinct)
+        name, n_distinct = column.name + roles.get(column.name, ""), f"{column.n_distinct:,}"
         rows.append([name, column.kind, missing, n_distinct, _content(column, summary), _bars(column)])
     more = len(summary.columns) - len(shown)
     which = "Training rows" if facts.y_train is not None else "Test rows"

@@ -17,7 +17,7 @@ from hedgerow.report import page, text
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 from hedgerow.selection import METRICS
-from hedgerow.theory.certificate import ALWAYS, Certificate
+from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 _MOST = 80  # letters of a parameter's value
@@ -86,8 +86,7 @@ def _trials(found: Any) -> Markup:
 
 def _note(trial: Any) -> str:
     """Status and note of a trial that is not done."""
-    status = "" if trial.status == "done" else trial.status
-    return ": ".join(text for text in (status, trial.note) if text)
+    return ": ".join(filter(None, ("" if trial.status == "done" else trial.status, trial.note)))
 
 
 # --- method
@@ -259,10 +258,11 @@ def certificate(facts: Facts) -> Section | None:
         alt = f"Bars: the smallest bound is {found.error_bound:.4f}, chance is {found.chance_error:.4f}"
         elements += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
     if found.of_training:
-        facts_ = [f"{name}: {text.number(value)}" for name, value in found.of_training]
-        elements += [page.heading("Training rows"), page.bullets(facts_)]
+        errors = [f"{name}: {text.number(value)}" for name, value in found.of_training]
+        elements += [page.heading("Training rows"), page.bullets(errors)]
     if found.inapplicable:
-        elements += [page.heading("Bounds that do not apply"), page.bullets(_reasons(found))]
+        reasons = [f"{names}: {reason}" for names, reason in found.reasons]
+        elements += [page.heading("Bounds that do not apply"), page.bullets(reasons)]
     if found.notes:
         elements += [page.heading("Notes on the certificate"), page.bullets(found.notes)]
     return Section("certificate", "Certificate", page.join(*elements))
@@ -276,18 +276,15 @@ def bounds_table(found: Certificate) -> Markup:
     >>> '<td class="number">0.1235</td>' in bounds_table(Certificate("a model", 0.05, 0.37, (bound,)))
     True
     """
-    ordered = sorted(found.bounds, key=lambda bound: bound.value)
-    provisos = list(dict.fromkeys(bound.proviso for bound in found.bounds if bound.proviso))
     rows = []
-    for bound in ordered:
-        stars = " " + "*" * (provisos.index(bound.proviso) + 1) if bound.proviso else ""
-        vacuous = ", vacuous" if found.is_vacuous(bound) else ""
-        share = f"{bound.delta:.3g}" if bound.delta else text.NOTHING
-        value = _at_most(bound.value) + vacuous
-        rows.append([bound.name + stars, value, share, f"{bound.n:,}", bound.found, bound.conditions])
+    for bound in found.sorted_bounds:
+        value = format_bound(bound.value) + (", vacuous" if found.is_vacuous(bound) else "")
+        computed = [format_share(bound), f"{bound.n:,}", bound.found, bound.conditions]
+        rows.append([found.marked_name(bound), value, *computed])
     head = ["bound", "error at most", "delta", "rows", "computed from", "further conditions"]
     table = page.table("Bounds of the test error", head, rows, numbers=[1, 2, 3], marked=[0])
-    notes = [page.paragraph(f"{'*' * n} {proviso}", kind="small") for n, proviso in enumerate(provisos, 1)]
+    provisos = [f"{'*' * n} {proviso}" for n, proviso in enumerate(found.provisos, 1)]
+    notes = [page.paragraph(proviso, kind="small") for proviso in provisos]
     confidence = f"{100 * (1 - found.delta):.10g} %"
     terms = (
         f"Condition of all bounds: {ALWAYS} A bound is vacuous if it is not below {found.chance_error:.4f}, "
@@ -295,16 +292,3 @@ def bounds_table(found: Certificate) -> Markup:
         f"at least {confidence}."
     )
     return page.join(table, *notes, page.paragraph(terms, kind="small"))
-
-
-def _at_most(value: float) -> str:
-    """Format an error, rounded up so that it remains a bound."""
-    return "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 1e4:.4f}"
-
-
-def _reasons(found: Certificate) -> list[str]:
-    """The bounds that do not apply, by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for bound in found.inapplicable:
-        by_reason.setdefault(bound.reason, []).append(bound.name)
-    return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]

@@ -54,7 +54,7 @@ def _per_class(facts: Facts) -> Markup:
         *codes, labels=range(len(facts.classes)), average=None, zero_division=np.nan
     )
     rows = [
-        [text.value(label), *(text.share(float(one)) for one in numbers[:3]), text.count(int(numbers[3]))]
+        [text.value(label), *(text.share(float(one)) for one in numbers[:3]), f"{int(numbers[3]):,}"]
         for label, *numbers in zip(facts.classes, *found, strict=True)
     ]
     head = ["class", "precision", "recall", "F1", "rows"]
@@ -96,11 +96,9 @@ def ranking(facts: Facts) -> Section | None:
     ):
         display: Any = kind.from_predictions(facts.y, facts.probabilities, labels=facts.classes)
         drawn = display.curves[0] if display.mean is None else display.mean
-        whose = (
-            f"class {drawn.name}" if display.mean is None else "mean of the classes, each against the rest"
-        )
+        classes = "mean of the classes, each against the rest" if display.mean else f"class {drawn.name}"
         value = labels.below_one(drawn.area)
-        caption = f"{title} curve, {whose}: {area} {value}."
+        caption = f"{title} curve, {classes}: {area} {value}."
         elements.append(facts.draw(name, display, caption, f"{title} curve, {area} {value}"))
     return Section("ranking", "ROC and precision-recall", page.side_by_side(*elements))
 

@@ -89,7 +89,7 @@ def dark(colour: str) -> str:
     code = colour.lower()
     if code in _NAMES:
         return NAMED[_NAMES[code]][1]
-    shares = np.array([int(code[place : place + 2], 16) for place in (1, 3, 5)]) / 255.0
+    shares = np.frombuffer(bytes.fromhex(code[1:]), np.uint8) / 255.0
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     lab = _TO_LAB @ np.cbrt(_FROM_RGB @ linear)
     lab[0] = _LIGHTEST - (_LIGHTEST - _DARKEST) * lab[0]
@@ -166,12 +166,12 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     known = [element.attrib["id"] for element in root.iter() if element.attrib.get("id") in used]
     ids = {old: f"{name}-{number}" for number, old in enumerate(known, 1)}
     width, height = (_PIXELS * float(number) for number in root.attrib["viewBox"].split()[2:])
-    opening = Markup(
+    start_tag = Markup(
         '<svg role="img" aria-label="{}" viewBox="{}" width="{:.0f}" height="{:.0f}" '
         'style="--least: {:.0f}px">'
     ).format(alt, root.attrib["viewBox"], width, height, _SMALLEST * width)
-    inner = [piece for child in root for piece in _written(child, ids)]
-    return Markup("").join([opening, *inner, Markup("</svg>")])
+    inner = [text for child in root for text in _written(child, ids)]
+    return Markup("").join([start_tag, *inner, Markup("</svg>")])
 
 
 def _references(element: ET.Element) -> Iterator[str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow.plots.labels import percent
 
-__all__ = ["between", "count", "number", "percent", "plural", "share", "shortened", "value"]
+__all__ = ["between", "number", "percent", "plural", "share", "shortened", "value"]
 
 NOTHING = "–"
 
@@ -28,15 +28,6 @@ def number(value: float | None, digits: int = 4) -> str:
     text = f"{value:,.{max(0, digits - 1 - size)}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace("-", "−")
-
-
-def count(value: int) -> str:
-    """Format an integer with commas.
-
-    >>> count(12345)
-    '12,345'
-    """
-    return f"{value:,}"
 
 
 def plural(value: int, one: str, many: str = "") -> str:

@@ -17,11 +17,11 @@ from sklearn.pipeline import Pipeline
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.boosting.adaboost_models import HypothesisClass
 from hedgerow.estimators.adaboost_base import AdaBoostClassifierBase
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.fingerprints import RowFingerprints, RowHashes
 from hedgerow.estimators.forest_base import ForestClassifier
-from hedgerow.estimators.hypothesis_class import HypothesisClass
 from hedgerow.theory import class_bounds, growth, vote_bounds
 from hedgerow.theory.certificate import HOLD_OUT, InapplicableBound
 from hedgerow.theory.deviations import holdout_bound

@@ -7,7 +7,6 @@ afterwards.
 
 import json
 import math
-import reprlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
@@ -140,13 +139,13 @@ class Certificate:
         if self.is_vacuous(best):
             return (
                 "No bound is below the error of always predicting the most frequent class "
-                f"({self.chance_error:.4f}); the smallest bound is {_figure(best.value)} ({best.name})."
+                f"({self.chance_error:.4f}); the smallest bound is {format_bound(best.value)} ({best.name})."
             )
         probability = f"{100 * (1 - self.delta):.10g} %" if self.delta >= 1e-9 else f"1 - {self.delta:.3g}"
         proviso = f", {best.proviso}" if best.proviso else ""
         return (
             f"With probability at least {probability}, the error on new rows is at most "
-            f"{_figure(best.value)} ({best.name}){proviso}."
+            f"{format_bound(best.value)} ({best.name}){proviso}."
         )
 
     def with_proviso(self, proviso: str) -> "Certificate":
@@ -186,10 +185,10 @@ class Certificate:
         below = [
             f"{letter}  if {text}" for letter, text in zip(ascii_lowercase, self._conditions, strict=False)
         ]
-        below += [f"{'*' * number}  {text}" for number, text in enumerate(self._footnotes, 1)]
+        below += [f"{'*' * number}  {text}" for number, text in enumerate(self.provisos, 1)]
         below += [f"{name}: {value:.4g}" for name, value in self.of_training]
         if self.inapplicable:
-            below += ["Not applicable:", *(f"  {names}: {reason}" for names, reason in self._reasons)]
+            below += ["Not applicable:", *(f"  {names}: {reason}" for names, reason in self.reasons)]
         below += [f"Note: {note}" for note in self.notes]
         table = []
         if self.bounds:
@@ -198,7 +197,7 @@ class Certificate:
         return "\n".join([*_wrapped(above, width), *table, *_wrapped(below, width)])
 
     @property
-    def _reasons(self) -> list[tuple[str, str]]:
+    def reasons(self) -> list[tuple[str, str]]:
         """Names of the bounds that do not apply, grouped by reason."""
         by_reason: dict[str, list[str]] = {}
         for bound in self.inapplicable:
@@ -207,29 +206,41 @@ class Certificate:
 
     @cached_property
     def _conditions(self) -> list[str]:
-        return list(dict.fromkeys(bound.conditions for bound in self._sorted))
+        return list(dict.fromkeys(bound.conditions for bound in self.sorted_bounds))
 
     def _letter(self, bound: Bound) -> str:
         return ascii_lowercase[self._conditions.index(bound.conditions)]
 
     @cached_property
-    def _footnotes(self) -> list[str]:
+    def provisos(self) -> list[str]:
+        """The different provisos of the bounds."""
         return list(dict.fromkeys(bound.proviso for bound in self.bounds if bound.proviso))
 
-    def _marked(self, bound: Bound) -> str:
-        marks = " " + "*" * (self._footnotes.index(bound.proviso) + 1) if bound.proviso else ""
+    def marked_name(self, bound: Bound) -> str:
+        """Return the name of a bound, with stars that refer to its proviso."""
+        marks = " " + "*" * (self.provisos.index(bound.proviso) + 1) if bound.proviso else ""
         return bound.name + marks
 
     @property
-    def _sorted(self) -> list[Bound]:
+    def sorted_bounds(self) -> list[Bound]:
+        """The bounds, the smallest first."""
         return sorted(self.bounds, key=lambda bound: bound.value)
 
     def _table(self, width: int) -> str:
         rows = []
-        for bound in self._sorted:
-            value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
+        for bound in self.sorted_bounds:
+            value = format_bound(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
             n_rows = f"{bound.n:,}"
-            rows.append((self._marked(bound), value, _share(bound), n_rows, bound.found, self._letter(bound)))
+            rows.append(
+                (
+                    self.marked_name(bound),
+                    value,
+                    format_share(bound),
+                    n_rows,
+                    bound.found,
+                    self._letter(bound),
+                )
+            )
         heads = ("bound", "error at most", "delta", "rows", "computed from", "if")
         return format_table(heads, rows, left=(0, 4, 5), width=width)
 
@@ -239,7 +250,7 @@ class Certificate:
 
         source = resources.files("hedgerow.theory").joinpath("certificate.html.jinja").read_text("utf-8")
         template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-        tools = {"figure": _figure, "share": _share, "marked": self._marked, "always": ALWAYS}
+        tools = {"figure": format_bound, "share": format_share, "marked": self.marked_name, "always": ALWAYS}
         return template.render(certificate=self, **tools)
 
     def _repr_html_(self) -> str:
@@ -268,9 +279,10 @@ class Certificate:
             inapplicable = fields.pop(_INAPPLICABLE)
             fields["inapplicable"] = tuple(InapplicableBound(**_typed(bound)) for bound in inapplicable)
             fields["of_training"] = tuple(
-                (_is(name, str), float(_is(value, float, int))) for name, value in fields["of_training"]
+                (_CHECKER.text(name, "name"), _CHECKER.number(value, name))
+                for name, value in fields["of_training"]
             )
-            fields["notes"] = tuple(_is(note, str) for note in fields["notes"])
+            fields["notes"] = tuple(_CHECKER.text(note, "note") for note in fields["notes"])
             return cls(**_typed(fields))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not a valid certificate: {error}") from error
@@ -291,35 +303,26 @@ class Certificate:
         """Read a JSON file written by `save`."""
         name = f"path={str(path)!r}"
         try:
-            content = JsonChecker().parse(Path(path).read_bytes(), "it")
+            content = _CHECKER.parse(Path(path).read_bytes(), "it")
         except ValueError as error:
             raise ValueError(f"{name} is not a certificate: {error}") from error
         return cls.from_dict(content)
 
 
 _INAPPLICABLE = "unmet"  # name of the field in files
-_NUMBERS = ("value", "delta", "chance_error")
-_SHARES = ("delta", "chance_error")
-
-
-def _is(value: Any, *kinds: type) -> Any:
-    """Return a value of one of these types; a bool is not a number."""
-    if type(value) not in kinds:
-        raise TypeError(f"{reprlib.repr(value)} must be {' or '.join(kind.__name__ for kind in kinds)}")
-    return value
+_CHECKER = JsonChecker()
 
 
 def _typed(fields: dict[str, Any]) -> dict[str, Any]:
     """Check the types of fields of a file by their names."""
     for name, value in fields.items():
-        if name in _NUMBERS:
-            _is(value, float, int)
-            if not 0 <= value <= (1 if name in _SHARES else math.inf) or value == math.inf:
-                raise ValueError(f"{name} is {value}")
+        if name in ("value", "delta", "chance_error"):
+            if _CHECKER.number(value, name, minimum=0.0) > 1 and name != "value":
+                raise ValueError(f"{name} must be at most 1; got {value}")
         elif name == "n":
-            _is(value, int)
+            _CHECKER.integer(value, name, 0, 2**63 - 1)
         elif name not in ("bounds", "inapplicable", "of_training", "notes"):
-            _is(value, str)
+            _CHECKER.text(value, name)
     return fields
 
 
@@ -327,14 +330,15 @@ def _wrapped(paragraphs: list[str], width: int) -> list[str]:
     return [line for paragraph in paragraphs for line in wrap(printable(paragraph), max(width, 20))]
 
 
-def _share(bound: Bound) -> str:
+def format_share(bound: Bound) -> str:
+    """Format the share of delta of a bound; a dash for one that needs none."""
     return f"{bound.delta:.3g}" if bound.delta else "–"
 
 
-def _figure(value: float) -> str:
+def format_bound(value: float) -> str:
     """Format an error, rounded up so that it remains a bound.
 
-    >>> _figure(0.12341), _figure(1.7), _figure(0.0000012)
+    >>> format_bound(0.12341), format_bound(1.7), format_bound(0.0000012)
     ('0.1235', '> 1', '0.0001')
     """
     return "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 1e4:.4f}"

@@ -50,8 +50,7 @@ def class_truth(labels: Integers, noise: Floats, n_classes: int) -> Floats:
 
 def one_hot(votes: Integers, n_classes: int) -> Floats:
     """Votes (n,) as probabilities (classes, n)."""
-    hot: Floats = (np.arange(n_classes)[:, np.newaxis] == votes).astype(np.float64)
-    return hot
+    return np.asarray(np.arange(n_classes)[:, np.newaxis] == votes, dtype=np.float64)
 
 
 def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.0) -> Decomposition:
@@ -63,8 +62,7 @@ def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.
     n_repeats = len(predictions)
 
     def size(vectors: Floats) -> Floats:
-        sizes: Floats = scale * (vectors * vectors).sum(axis=-2)
-        return sizes
+        return np.asarray(scale * (vectors * vectors).sum(axis=-2))
 
     centre: Floats = predictions.mean(axis=0)
     away = predictions - centre  # small numbers: no cancellation if the predictions are nearly equal

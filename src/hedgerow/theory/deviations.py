@@ -25,7 +25,7 @@ from scipy.special import betaincc
 from hedgerow._typing import Floats
 from hedgerow.elementary import exp, expm1, log, log1p
 from hedgerow.estimators.parameters import check_parameters, real, whole
-from hedgerow.theory.growth import plain
+from hedgerow.theory.growth import numbers, plain
 
 _SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
 _COEFFICIENTS = [2.0 / (2 * k + 3) for k in range(17, -1, -1)]  # of s^2 <= 1/9: the rest is below 1e-17
@@ -55,7 +55,7 @@ def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
     >>> binary_kl([0.1, 0.3], 0.1)
     array([0.        , 0.15366359])
     """
-    q, p = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("p", p, 1.0))
+    q, p = np.broadcast_arrays(numbers("q", q, 0.0, 1.0), numbers("p", p, 0.0, 1.0))
     return plain(_kl(q, p))
 
 
@@ -78,7 +78,7 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
     >>> round(kl_upper(0.1, 0.05), 6), kl_upper(0.3, 0.0), kl_upper(1.0, 0.1)
     (0.220079, 0.3, 1.0)
     """
-    q, c = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("c", c, math.inf))
+    q, c = np.broadcast_arrays(numbers("q", q, 0.0, 1.0), numbers("c", c, 0.0, math.inf))
     goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
     with np.errstate(all="ignore"):  # both branches of np.where are computed
         # All three are above the result: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
@@ -99,7 +99,7 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
     >>> round(kl_lower(0.1, 0.05), 6), kl_lower(0.3, 0.0), kl_lower(0.0, 0.1)
     (0.031278, 0.3, 0.0)
     """
-    q, c = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("c", c, math.inf))
+    q, c = np.broadcast_arrays(numbers("q", q, 0.0, 1.0), numbers("c", c, 0.0, math.inf))
     goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
     with np.errstate(all="ignore"):
         # Below it: (q - p)^2 <= c / 2, (q - p)^2 <= 2 q c and ln p >= ln q + ((1 - q) ln(1 - q) - c) / q.
@@ -159,8 +159,7 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
 
 
 def _kl(q: Floats, p: Floats) -> Floats:
-    total: Floats = _term(q, p, p - q) + _term(1.0 - q, 1.0 - p, q - p)
-    return total
+    return np.asarray(_term(q, p, p - q) + _term(1.0 - q, 1.0 - p, q - p))
 
 
 def _term(q: Floats, p: Floats, d: Floats) -> Floats:
@@ -205,12 +204,3 @@ def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Fl
         inner[active] = np.where(closer & ~outside, new, a)
         active = active[closer]
     return np.where(beyond, end, outer).reshape(shape)
-
-
-def _numbers(name: str, values: ArrayLike, high: float) -> Floats:
-    """Check numbers from 0 to `high` and return them as float64."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu" or not np.all((array >= 0.0) & (array <= high)):
-        allowed = "a number >= 0" if high == math.inf else f"a number >= 0 and <= {high:g}"
-        raise ValueError(f"{name}={values!r} is not allowed: it must be {allowed}, or such numbers")
-    return array.astype(np.float64)

@@ -42,6 +42,7 @@ from hedgerow.elementary import log
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 
 _LN2 = math.log(2.0)
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def sauer(m: ArrayLike, d: ArrayLike) -> Any:
@@ -282,11 +283,12 @@ def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
     return array.astype(np.float64)
 
 
-def numbers(name: str, values: ArrayLike, low: float) -> Floats:
-    """Check numbers of at least `low` and return them as floats."""
+def numbers(name: str, values: ArrayLike, low: float, high: float = _LARGEST) -> Floats:
+    """Check numbers from `low` to `high` and return them as floats; by default they must be finite."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iuf" or not np.all((array >= low) & np.isfinite(array)):
-        raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= {low:g}, or such numbers")
+    if array.dtype.kind not in "iuf" or not np.all((array >= low) & (array <= high)):
+        allowed = f"a number >= {low:g}" + ("" if high >= _LARGEST else f" and <= {high:g}")
+        raise ValueError(f"{name}={values!r} is not allowed: it must be {allowed}, or such numbers")
     return array.astype(np.float64)
 
 

@@ -24,6 +24,7 @@ The bounds may be above 1.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,13 +108,9 @@ def schapire_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
 
     def of(theta: Floats, share: Floats, votes: Floats) -> Floats:
         log_union = log(votes) + 2.0 * log1p(votes) + votes * log_size - log_delta
-        value: Floats = share + 2.0 * exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n))
-        return value
+        return np.asarray(share + 2.0 * exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n)))
 
-    def best_votes(theta: Floats, share: Floats) -> tuple[Floats, Floats]:
-        return _best_votes(of, theta, share)
-
-    value, theta, votes = _best_theta(best_votes, ordered)
+    value, theta, votes = _best_theta(partial(_best_votes, of), ordered)
     return MarginBound(value, theta, int(votes), n, int(n_hypotheses), float(delta))
 
 
@@ -191,8 +188,7 @@ def margins(model: Any, X: Any, y: Any) -> Floats:
     if not hasattr(model, "margins"):
         raise TypeError(f"model must be a classifier of hedgerow with margins; got {type(model).__name__}")
     check_is_fitted(model)
-    result: Floats = model.margins(X, y)
-    return result
+    return np.asarray(model.margins(X, y))
 
 
 def margin_distribution(margins: Any, at: Any) -> Floats:
@@ -216,8 +212,7 @@ def margin_distribution(margins: Any, at: Any) -> Floats:
     if not values.size or np.isnan(values).any():
         raise ValueError("margins must have at least one number and no NaN")
     counts = np.searchsorted(values, np.atleast_1d(np.asarray(at, np.float64)), side="right")
-    fractions: Floats = counts / values.size
-    return fractions
+    return np.asarray(counts / values.size)
 
 
 def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:

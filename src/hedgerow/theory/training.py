@@ -71,8 +71,7 @@ def training_error_bound(errors: ArrayLike) -> Floats:
     array([0.8 , 0.48, 0.48])
     """
     e = _rounds("errors", errors, 0.0, 1.0)
-    bound: Floats = np.cumprod(2.0 * np.sqrt(e * (1.0 - e)), dtype=np.float64)
-    return bound
+    return np.asarray(np.cumprod(2.0 * np.sqrt(e * (1.0 - e)), dtype=np.float64))
 
 
 def exponential_bound(edges: ArrayLike) -> Floats:
@@ -93,8 +92,7 @@ def exponential_bound(edges: ArrayLike) -> Floats:
     array([0.8353, 0.6065, 0.6065])
     """
     g = _rounds("edges", edges, -0.5, 0.5)
-    bound: Floats = exp(-2.0 * np.cumsum(g * g))
-    return bound
+    return np.asarray(exp(-2.0 * np.cumsum(g * g)))
 
 
 def rounds_to_zero_error(gamma: float, m: int) -> int:

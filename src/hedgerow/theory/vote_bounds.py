@@ -84,8 +84,7 @@ def first_order_bound(gibbs: float, n: int, kl: float, delta: float) -> float:
     0.1188
     """
     _check(locals())
-    mean = float(kl_upper(_share(gibbs), _allowance(n, _positive(kl), delta)))
-    return min(1.0, 2.0 * mean)
+    return min(1.0, 2.0 * _interval(gibbs, n, kl, delta)[1])
 
 
 def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
@@ -115,8 +114,7 @@ def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
     0.0584
     """
     _check(locals())
-    joint = float(kl_upper(_share(tandem), _allowance(n_pairs, 2.0 * _positive(kl), delta)))
-    return min(1.0, 4.0 * joint)
+    return min(1.0, 4.0 * _interval(tandem, n_pairs, 2.0 * kl, delta)[1])
 
 
 def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, delta: float) -> float:
@@ -147,9 +145,8 @@ def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, 
     0.2708
     """
     _check(locals())
-    kl = _positive(kl)
-    upper = float(kl_upper(_share(gibbs), _allowance(n, kl, delta / 2.0)))
-    lower = float(kl_lower(_share(disagreement), _allowance(n_pairs, 2.0 * kl, delta / 2.0)))
+    _, upper = _interval(gibbs, n, kl, delta / 2.0)
+    lower, _ = _interval(disagreement, n_pairs, 2.0 * kl, delta / 2.0)
     mean, square = 1.0 - 2.0 * upper, 1.0 - 2.0 * lower
     if mean <= 0.0 or mean * mean > square:
         return 1.0
@@ -186,10 +183,8 @@ def chebyshev_cantelli_bound(
     0.2069
     """
     _check(locals())
-    kl, gibbs = _positive(kl), _share(gibbs)
-    joint = float(kl_upper(_share(tandem), _allowance(n_pairs, 2.0 * kl, delta / 2.0)))
-    allowance = _allowance(n, kl, delta / 2.0)
-    lower, upper = float(kl_lower(gibbs, allowance)), float(kl_upper(gibbs, allowance))
+    _, joint = _interval(tandem, n_pairs, 2.0 * kl, delta / 2.0)
+    lower, upper = _interval(gibbs, n, kl, delta / 2.0)
     if joint < lower * lower:
         return 1.0
     values = [1.0, 4.0 * joint]  # mu -> -infinity, and mu = 0
@@ -211,17 +206,12 @@ def divergence(weights: Floats) -> float:
     return max(0.0, math.fsum(w * float(log(w * n)) for w in weights.tolist() if w > 0))
 
 
-def _allowance(n: int, kl: float, delta: float) -> float:
-    return (kl + log(2.0 * math.sqrt(n)) - log(delta)) / n
+def _interval(mean: float, n: int, kl: float, delta: float) -> tuple[float, float]:
+    """Return the ends of the PAC-Bayes-kl interval of a true mean; rounding may be outside the range."""
+    q = min(max(float(mean), 0.0), 1.0)
+    allowance = (max(float(kl), 0.0) + log(2.0 * math.sqrt(n)) - log(delta)) / n
+    return float(kl_lower(q, allowance)), float(kl_upper(q, allowance))
 
 
 def _check(values: dict[str, Any]) -> None:
     check_parameters(values, {name: _ALLOWED[name] for name in values})
-
-
-def _share(mean: float) -> float:
-    return min(max(float(mean), 0.0), 1.0)
-
-
-def _positive(kl: float) -> float:
-    return max(float(kl), 0.0)

@@ -11,7 +11,7 @@ from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, problem
 from boosting_cases import classes, classifier, numbers, regressor
 from forest_cases import KINDS, frame
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
-from hedgerow.estimators.column_parameters import (
+from hedgerow.estimators.parameters import (
     edges_by_column,
     interaction_groups,
     monotonic_directions,

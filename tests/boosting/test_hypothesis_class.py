@@ -14,7 +14,7 @@ from hedgerow import (
     DecisionTreeClassifier,
     LogitBoostClassifier,
 )
-from hedgerow.estimators.hypothesis_class import HypothesisClass
+from hedgerow.boosting.adaboost_models import HypothesisClass
 from hedgerow.theory import growth
 
 MISSING = -1

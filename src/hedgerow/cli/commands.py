@@ -1,0 +1,197 @@
+"""The commands of tables and of the machine with their options; the module of a command does its work.
+
+This module and `image_commands` import nothing of the library, so that `--help` is fast: `run_command`
+imports the module of a command when it runs.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.options import run_command
+
+MethodName = Annotated[
+    str,
+    options.option("NAME", f"The ensemble method: auto, {', '.join(options.METHODS)}.", "--method", "-m"),
+]
+ModelFile = Annotated[
+    Path | None,
+    options.option(
+        "MODEL", "The model file; by default the name of DATA with the suffix .hedgerow.", "--out", "-o"
+    ),
+]
+ReportFile = Annotated[Path | None, options.option("FILE", "An HTML report to write.", "--report", "-r")]
+HoldOut = Annotated[
+    float, options.option("SHARE", "Share of the rows to hold out for scores and certificate.")
+]
+Budget = Annotated[float, options.option("SECONDS", "Time for auto to choose a method, without compilation.")]
+
+
+def train(
+    data: options.Data,
+    target: options.Target,
+    method: MethodName = "auto",
+    out: ModelFile = None,
+    report: ReportFile = None,
+    task: options.Task = "auto",
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    hold_out: HoldOut = 0.2,
+    budget: Budget = 60.0,
+    metric: options.MetricName = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Fit the best ensemble to a table, and save it with its certificate."""
+    run_command("train", "train", locals())
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        Path | None,
+        options.option(
+            "FILE",
+            "The file to write, CSV, Parquet or Arrow by its suffix; CSV to standard output by default.",
+            "--out",
+            "-o",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        options.option("COLUMN", "A column of DATA to copy; can be repeated.", "--keep", "-k"),
+    ] = None,
+    keep_all: Annotated[bool, options.flag("Copy all columns of DATA.", "--keep-all")] = False,
+    threads: options.Threads = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Predict the rows of a table: labels with their probabilities, or numbers."""
+    run_command("predict", "predict", locals())
+
+
+def compare(
+    data: options.Data,
+    target: options.Target,
+    method: Annotated[
+        list[str] | None,
+        options.option(
+            "NAME",
+            f"A method: {', '.join(options.ALL_METHODS)}; can be repeated. All by default.",
+            "--method",
+            "-m",
+        ),
+    ] = None,
+    folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5,
+    task: options.Task = "auto",
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Cross-validate every method on the same folds, with times."""
+    run_command("compare", "compare", locals())
+
+
+def certify(
+    model: options.Model,
+    data: Annotated[
+        Path | None,
+        options.argument(
+            "DATA",
+            "Rows that are new to the model, or its training file, of which the held-out rows are used. "
+            "Without DATA the stored certificate is printed.",
+        ),
+    ] = None,
+    delta: Annotated[float, options.option("NUMBER", "Probability that the certificate is wrong.")] = 0.05,
+    out: Annotated[
+        Path | None, options.option("FILE", "A .json or .html file to write.", "--out", "-o")
+    ] = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print every bound on the error on new rows that applies."""
+    run_command("evaluate", "certify", locals())
+
+
+def explain(
+    model: options.Model,
+    data: Annotated[
+        Path | None,
+        options.argument(
+            "DATA", "Rows for partial dependence; with the target, also for permutation importances."
+        ),
+    ] = None,
+    top: Annotated[
+        int, options.option("NUMBER", "Number of columns, and of stumps, to show.", "--top", "-n")
+    ] = 10,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show which columns matter and how predictions depend on them."""
+    run_command("explain", "explain", locals())
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        Path | None,
+        options.option(
+            "FILE",
+            "The HTML file to write; by default the name of MODEL with the suffix .html.",
+            "--out",
+            "-o",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write an HTML report of a model on rows that are new to it."""
+    run_command("evaluate", "report", locals())
+
+
+def demo(
+    out: Annotated[Path, options.option("FILE", "The HTML report to write.", "--out", "-o")] = Path(
+        "hedgerow-demo.html"
+    ),
+    full: Annotated[
+        bool, options.flag("Use all rows and repetitions, which takes some minutes.", "--full")
+    ] = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare boosting with logistic regression on three data sets."""
+    run_command("compare", "demo", locals())
+
+
+def warmup(as_json: options.AsJson = False) -> None:
+    """Compile the kernels of every method."""
+    run_command("machine", "warmup", locals())
+
+
+def info(as_json: options.AsJson = False) -> None:
+    """Show versions, the processor, threads and the kernel cache."""
+    run_command("machine", "info", locals())
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[bool, options.flag("Show the version.", "--version")] = False,
+) -> None:
+    """Print the version or the list of commands."""
+    if version:
+        import hedgerow  # noqa: PLC0415 - its name is otherwise that of the package
+
+        typer.echo(f"hedgerow {hedgerow.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
