@@ -44,9 +44,9 @@ def worst_ulps(got, x, exact):
     return worst
 
 
-def spread(seed, *pieces):
+def spread(seed, *intervals):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.uniform(low, high, 500) for low, high in pieces])
+    return np.concatenate([rng.uniform(low, high, 500) for low, high in intervals])
 
 
 def test_exp_is_within_one_ulp_everywhere():
@@ -60,11 +60,10 @@ def test_log_is_within_one_ulp_everywhere():
     assert worst_ulps(log_of(x), x, lambda d: d.ln()) < 1.0
 
 
-def test_log1p_and_softplus_are_within_two_ulps():
+def test_log1p_is_within_two_ulps():
     x = np.concatenate([spread(3, (-0.999, 1), (0, 1e6)), 10.0 ** spread(4, (-30, 0))])
     assert worst_ulps(call("log1p", x), x, lambda d: (ONE + d).ln()) < 2.0
     x = spread(5, (-40, 40), (-1, 1))
-    assert worst_ulps(call("softplus", x), x, lambda d: (ONE + d.exp()).ln()) < 2.0
 
 
 def test_sigmoid_is_within_two_and_a_half_ulps():
@@ -109,10 +108,6 @@ def test_exp_clamped_equals_exp_inside_and_its_ends_outside():
         ("sigmoid", 0.0, 0.5),
         ("sigmoid", np.inf, 1.0),
         ("sigmoid", np.nan, np.nan),
-        ("softplus", -np.inf, 0.0),
-        ("softplus", 800.0, 800.0),
-        ("softplus", np.inf, np.inf),
-        ("softplus", np.nan, np.nan),
     ],
 )
 def test_limits(name, x, expected):
@@ -146,9 +141,9 @@ def test_bits_are_the_same_on_every_machine():
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="reads x86 assembly")
 @pytest.mark.parametrize("kernel", [exp_into, log_into, sigmoid_into])
 def test_loops_are_packed_and_never_fused(kernel):
-    fresh = njit(error_model="numpy")(kernel.py_func)  # a kernel from the cache has no assembly
-    fresh(np.ones(8), np.empty(8))
-    (assembly,) = fresh.inspect_asm().values()
+    compiled = njit(error_model="numpy")(kernel.py_func)  # a kernel from the cache has no assembly
+    compiled(np.ones(8), np.empty(8))
+    (assembly,) = compiled.inspect_asm().values()
     assert "mulpd" in assembly
     assert "addpd" in assembly
     assert "fmadd" not in assembly

@@ -110,8 +110,8 @@ def test_grower_grows_tree_after_tree(table):
     for tree in range(3):
         measured, rows = measure(target(table, tree), np.ones(N))
         rows = rows[: N - 3000 * tree]
-        fresh = grow_compiled(table, RULES["small leaves"], measured, rows, tree)
-        assert_same_tree(backend.grow(measured, rows, tree), fresh)
+        expected = grow_compiled(table, RULES["small leaves"], measured, rows, tree)
+        assert_same_tree(backend.grow(measured, rows, tree), expected)
 
 
 def assert_same_function(one, other):

@@ -104,14 +104,14 @@ def test_a_kernel_is_pickled_by_name():
 
 
 def test_a_signature_is_loaded_once_by_threads_that_call_at_once():
-    fresh, found = kernel(random.draw.py_func), []
-    threads = [threading.Thread(target=lambda: found.append(fresh(1, 2, 3, 4))) for _ in range(8)]
+    uncached, found = kernel(random.draw.py_func), []
+    threads = [threading.Thread(target=lambda: found.append(uncached(1, 2, 3, 4))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert found == [random.draw(1, 2, 3, 4)] * 8
-    assert fresh.signatures == ["int64, int64, int64, int64"]
+    assert uncached.signatures == ["int64, int64, int64, int64"]
 
 
 def test_an_unknown_layout_of_arrays_is_an_import_error(monkeypatch):

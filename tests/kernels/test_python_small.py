@@ -30,7 +30,7 @@ def check(case):
     return python
 
 
-@pytest.mark.parametrize("name", ["exp", "exp_clamped", "log", "log1p", "sigmoid", "softplus"])
+@pytest.mark.parametrize("name", ["exp", "exp_clamped", "log", "log1p", "sigmoid"])
 def test_elementary_functions_have_the_same_bits(name):
     def case():
         function = getattr(elementary, name)

@@ -76,7 +76,7 @@ def test_values_without_a_type_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "allowed"),
+    ("wanted", "arguments", "allowed"),
     [
         ("float64", "int64", True),
         ("int64", "float64", False),
@@ -90,8 +90,8 @@ def test_values_without_a_type_are_refused():
         ("records.NODE", "records.SPLIT", False),
     ],
 )
-def test_conversions_that_keep_results_are_allowed(wanted, given, allowed):
-    assert accepts(*parse(wanted), *parse(given)) is allowed
+def test_conversions_that_keep_results_are_allowed(wanted, arguments, allowed):
+    assert accepts(*parse(wanted), *parse(arguments)) is allowed
 
 
 def test_converted_numbers_have_the_type_of_the_signature():
@@ -104,7 +104,7 @@ def test_converted_numbers_have_the_type_of_the_signature():
 
 
 def test_every_listed_kernel_exists_and_no_signature_is_listed_twice():
-    seen = set()
+    names = set()
     for kernels in signatures.listed().values():
         for name, found in kernels.items():
             module, function = name.split(".")
@@ -112,9 +112,9 @@ def test_every_listed_kernel_exists_and_no_signature_is_listed_twice():
             n_arguments = kernel.py_func.__code__.co_argcount
             for signature in found:
                 assert len(signature) == n_arguments, name
-                assert (name, signature) not in seen
-                seen.add((name, signature))
-    assert len(seen) < 150
+                assert (name, signature) not in names
+                names.add((name, signature))
+    assert len(names) < 150
 
 
 def fit_frame():

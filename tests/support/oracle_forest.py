@@ -39,17 +39,17 @@ class Plain:
     by_set: bool = False
 
 
-def decode(words, sets, set_number):
+def decode(packed_nodes, sets, set_number):
     """Decode the nodes of a tree from their 64-bit words."""
     nodes = []
-    for position, word in enumerate(int(word) for word in words):
+    for position, word in enumerate(int(word) for word in packed_nodes):
         kind, threshold, column, number = word & 3, word >> 2 & 0xFFFF, word >> 18 & 0x3FFFF, word >> 36
         if kind == LEAF:
             assert word == number << 36 | LEAF
             nodes.append(Plain(number))
             continue
         if kind == BY_SET:
-            bits = sum(int(part) << 64 * i for i, part in enumerate(sets[int(set_number[position])]))
+            bits = sum(int(word) << 64 * i for i, word in enumerate(sets[int(set_number[position])]))
             left = frozenset(code for code in range(256) if bits >> code & 1)
         else:
             left = frozenset(range(kind, threshold + kind + 1))
@@ -111,22 +111,22 @@ class Replay:
 
     def _grow_depth_first(self, root, limit):
         """Grow completely, except nodes with at most `limit` rows, which are returned."""
-        fresh, opened, later = [root], [], []
-        while fresh or opened:
-            for node in fresh:
+        new_nodes, opened, later = [root], [], []
+        while new_nodes or opened:
+            for node in new_nodes:
                 if len(node.rows) <= limit:
                     later.append(node)
                 elif (found := self._search(node)) is not None:
                     opened.append(found)
                 else:
                     self._check_leaf(node)
-            fresh = self._split(opened.pop()) if opened else []
+            new_nodes = self._split(opened.pop()) if opened else []
         return later
 
     def _grow_best_first(self, root, most):
-        fresh, opened, n_leaves = [root], [], 1
+        new_nodes, opened, n_leaves = [root], [], 1
         while True:
-            for node in fresh:
+            for node in new_nodes:
                 found = self._search(node, may_stay=True)
                 if found is None:
                     self._check_leaf(node)
@@ -138,7 +138,7 @@ class Replay:
                 one for one in opened if self.nodes[one.node.number].number == self.n_nodes and one.cut
             ]
             self._take_best(opened, chosen)
-            fresh = self._split(chosen)
+            new_nodes = self._split(chosen)
             n_leaves += 1
         shift = self.task.n_outputs if self.task.classes is not None else 0
         while opened:
@@ -213,13 +213,13 @@ class Replay:
             assert self.tree.set_number[node.number] == -1
         self.gains[cut.column] += float(cut.gain)
         self.gain_slack += found.slack
-        parts = [
+        rows_by_side = [
             [row for row in node.rows if (task.codes[row][cut.column] in cut.left) == (side == 0)]
             for side in range(2)
         ]
         children = [
             Node(plain.number + side, rows, node.depth + 1, draw(node.key, turn), node.low, node.high)
-            for side, (rows, turn) in enumerate(zip(parts, (LEFT, RIGHT), strict=True))
+            for side, (rows, turn) in enumerate(zip(rows_by_side, (LEFT, RIGHT), strict=True))
         ]
         if task.direction and task.direction[cut.column]:
             lower, upper = children[:: task.direction[cut.column]]

@@ -209,11 +209,11 @@ def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, max_nodes
     )  # fmt: skip
 
 
-def _random_rect(rng, wide, high, cells, *, tilt):
+def _random_rect(rng, wide, high, n_cells, *, tilt):
     while True:
         x, y = rng.integers(0, wide), rng.integers(0, high)
         w, h = rng.integers(1, wide), rng.integers(1, high)
-        upright = x + cells * w <= wide and y + cells * h <= high
+        upright = x + n_cells * w <= wide and y + n_cells * h <= high
         tilted = x - h >= 0 and x + w <= wide and y + w + h <= high
         if tilted if tilt else upright:
             return x, y, w, h

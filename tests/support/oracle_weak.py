@@ -55,7 +55,7 @@ class WeightedTable:
 
     def take(self, rows):
         """A table of some of the rows."""
-        classes, second = (None if part is None else part[rows] for part in (self.classes, self.second))
+        classes, second = (None if array is None else array[rows] for array in (self.classes, self.second))
         binned = self.binned.take(rows.astype(np.uint32))
         return replace(self, binned=binned, weight=self.weight[rows], classes=classes, second=second)
 

@@ -114,12 +114,12 @@ def _column_gain(column, classes, weight, criterion, categorical):
     sums = {}
     for code, kind, w in zip(column, classes, weight, strict=True):
         sums.setdefault(code, [0, 0])[kind] += int(w)
-    cells = [(code, pair) for code, pair in sorted(sums.items()) if sum(pair)]
+    code_sums = [(code, pair) for code, pair in sorted(sums.items()) if sum(pair)]
     if categorical:  # the best subset is a beginning of the order by share (Breiman et al. 1984)
-        cells.sort(key=lambda cell: Fraction(cell[1][1], sum(cell[1])))
-    whole = [sum(pair[k] for _, pair in cells) for k in (0, 1)]
+        code_sums.sort(key=lambda entry: Fraction(entry[1][1], sum(entry[1])))
+    whole = [sum(pair[k] for _, pair in code_sums) for k in (0, 1)]
     left, best = [0, 0], Fraction(0)
-    for _, pair in cells[:-1]:
+    for _, pair in code_sums[:-1]:
         left = [left[0] + pair[0], left[1] + pair[1]]
         right = [whole[0] - left[0], whole[1] - left[1]]
         best = max(best, _worth(left, criterion) + _worth(right, criterion) - _worth(whole, criterion))

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable
-from hedgerow.kernels.cpu.deep import N_NODES, N_SETS, N_VALUES, DeepTree, Growing, Job, grow_tree
+from hedgerow.kernels.cpu.deep import N_NODES, N_SETS, N_VALUES, DeepTree, DeepWorkspace, TreeInput, grow_tree
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
 from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
-from hedgerow.kernels.cpu.deep_split import DeepRules, Open
+from hedgerow.kernels.cpu.deep_split import DeepRules, OpenNodes
 from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.losses.base import leaf_means
 from hedgerow.threads import cached_property
@@ -249,13 +249,13 @@ class DeepGrower:
         counted = draws if self._counts_draws else draws[:0]
         data = DeepRows(self._codes, weight, counted, target.classes, target.numbers, target.same)
         total = int(weight.sum())
-        job = Job(data, self._columns, self._kernel_rules(total, number))
-        grow_tree(job, tree, memory, len(rows))
+        tree_input = TreeInput(data, self._columns, self._kernel_rules(total, number))
+        grow_tree(tree_input, tree, memory, len(rows))
         n_nodes, n_values, n_sets = (int(memory.state[i]) for i in (N_NODES, N_VALUES, N_SETS))
         set_number = tree.set_number[:n_nodes].copy()
         tree.set_number[:n_nodes] = -1  # initial value for the next tree
         return VotingTree(
-            words=tree.words[:n_nodes].copy(),
+            words=tree.packed_nodes[:n_nodes].copy(),
             values=self._leaf_values(n_values, weight),
             sets=tree.sets[:n_sets].copy(),
             set_number=set_number,
@@ -310,7 +310,7 @@ class DeepGrower:
         n, n_columns = self._most_rows, len(self._columns.stored)
         by_set = bool(self._columns.categorical.any())
         tree = DeepTree(
-            words=np.empty(2 * n, np.uint64),
+            packed_nodes=np.empty(2 * n, np.uint64),
             values=np.empty((n, self.target.n_outputs)),
             sets=np.empty((n if by_set else 0, 4), np.uint64),
             set_number=np.empty(2 * n if by_set else 0, np.int32),
@@ -322,10 +322,10 @@ class DeepGrower:
         return tree
 
     @cached_property
-    def _memory(self) -> Growing:
+    def _memory(self) -> DeepWorkspace:
         n, block, target = self._most_rows, min(_BLOCK_ROWS, self._most_rows), self.target
         n_slots = min(n, self.options.max_leaves or n) + 3
-        return Growing(
+        return DeepWorkspace(
             rows=np.empty(n, np.uint32),
             spare=np.empty(n, np.uint32),
             nodes=self._open(n_slots),
@@ -340,16 +340,16 @@ class DeepGrower:
                 draws=np.empty(block if self._counts_draws else 0, np.int64),
                 classes=np.empty(block if target.is_classes else 0, target.classes.dtype),
                 numbers=np.empty((block, target.numbers.shape[1]), np.int64),
-                same=np.empty((block, target.same.shape[1]), np.int64),
+                target_keys=np.empty((block, target.same.shape[1]), np.int64),
             ),
             block_rows=np.empty(block, np.uint32),
             scratch=self._scratch(),
             state=np.zeros(8, np.int64),
         )
 
-    def _open(self, n_slots: int) -> Open:
+    def _open(self, n_slots: int) -> OpenNodes:
         words = -(-len(self._columns.stored) // 64)
-        return Open(
+        return OpenNodes(
             extent=np.empty((n_slots, 4), np.int64),
             key=np.empty(n_slots, np.uint64),
             split=np.empty((n_slots, 4), np.int64),

@@ -183,9 +183,9 @@ def _check_features(model: CascadeModel) -> None:
         used[:, 1:] = False
         _require(model.tilted == 0, "LBP features cannot be tilted")
     x, y, wide, high = (rects[:, :, i] for i in range(4))
-    cells = 1 if model.kind == HAAR else 3  # an LBP rect is one of 3 x 3 cells
+    n_cells = 1 if model.kind == HAAR else 3  # an LBP rect is one of 3 x 3 cells
     fits = (x >= 0) & (y >= 0) & (wide > 0) & (high > 0)
-    upright = fits & (x + cells * wide <= w) & (y + cells * high <= h)
+    upright = fits & (x + n_cells * wide <= w) & (y + n_cells * high <= h)
     tilted = fits & (x - high >= 0) & (x + wide <= w) & (y + wide + high <= h)
     fits = np.where(model.tilted[:, None] != 0, tilted, upright) | ~used
     if not fits.all():

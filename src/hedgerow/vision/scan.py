@@ -211,7 +211,7 @@ def _aligned(n: int) -> NDArray[np.int32]:
 def _work(scan: _Scan) -> tuple[Any, ...]:
     """Allocate the buffers of one thread."""
     wide, high, _, plane, planes = scan.shape
-    waiting = (
+    queue = (
         np.zeros((DEPTHS, LANES), np.int64),
         np.zeros((DEPTHS, LANES, 4), np.int32),
         np.zeros((DEPTHS, LANES), np.float32),
@@ -225,7 +225,7 @@ def _work(scan: _Scan) -> tuple[Any, ...]:
         np.empty(scan.max_nodes * LANES, np.float64),
         np.empty(LANES, np.float32),
         _aligned(((planes + 1) // 2 * (high + 1) * (wide + 1) + 2 * TILE) * LANES),
-        waiting,
+        queue,
     )
 
 

@@ -300,5 +300,5 @@ def with_stage(
         "stage_starts": [np.array([model.n_trees + len(trees)], np.int32)],
         "stage_thresholds": [np.array([threshold], np.float32)],
     }
-    arrays = {name: np.concatenate([getattr(model, name), *parts]) for name, parts in added.items()}
+    arrays = {name: np.concatenate([getattr(model, name), *new_arrays]) for name, new_arrays in added.items()}
     return CascadeModel(model.kind, model.width, model.height, **arrays)

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch, add_row
 from hedgerow.kernels.cpu.deep_cut import clip
-from hedgerow.kernels.cpu.deep_split import DeepRules, Open, best_split, child_key
+from hedgerow.kernels.cpu.deep_split import DeepRules, OpenNodes, best_split, child_key
 from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 from hedgerow.kernels.cpu.partition import in_set
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, stream
 from hedgerow.kernels.cpu.votes import pack_leaf, pack_set, pack_split
 
-N_NODES, N_VALUES, N_SETS, N_OPEN, N_USED, N_LEAVES, N_DEFERRED = range(7)  # indices of Growing.state
+N_NODES, N_VALUES, N_SETS, N_OPEN, N_USED, N_LEAVES, N_DEFERRED = range(7)  # indices of DeepWorkspace.state
 
 
 class DeepTree(NamedTuple):
     """The tree during growth: arrays long enough for any tree on these rows."""
 
-    words: NDArray[np.uint64]  # (nodes,)
+    packed_nodes: NDArray[np.uint64]  # (nodes,)
     values: NDArray[np.float64]  # (leaves, classes or outputs) of leaves that are not of one class
     sets: NDArray[np.uint64]  # (sets, 4) codes that go left
     set_number: NDArray[np.int32]  # (nodes,) or empty without categorical columns
@@ -37,15 +37,15 @@ class DeepTree(NamedTuple):
     gains: NDArray[np.float64]  # (2, columns) sums over the splits, and their rounding errors
 
 
-class Growing(NamedTuple):
+class DeepWorkspace(NamedTuple):
     """Memory of a thread."""
 
     rows: NDArray[np.uint32]  # (n,)
     spare: NDArray[np.uint32]  # (n,)
-    nodes: Open
+    nodes: OpenNodes
     heap: NDArray[np.int64]  # (slots,) those of open nodes
     free: NDArray[np.int64]  # (slots,) unused ones
-    deferred: NDArray[np.int64]  # (n, 4) small nodes, as in Open.extent
+    deferred: NDArray[np.int64]  # (n, 4) small nodes, as in OpenNodes.extent
     deferred_bounds: NDArray[np.float64]  # (n, 2)
     deferred_key: NDArray[np.uint64]  # (n,)
     block: DeepRows  # rows of a small node, copied to one block
@@ -54,7 +54,7 @@ class Growing(NamedTuple):
     state: NDArray[np.int64]
 
 
-class Job(NamedTuple):
+class TreeInput(NamedTuple):
     """The input of a tree."""
 
     data: DeepRows
@@ -63,82 +63,78 @@ class Job(NamedTuple):
 
 
 @deep_kernel
-def grow_tree(job, tree, growing, n_rows):
-    """Grow a tree on growing.rows[:n_rows]; growing.state has the numbers of its nodes, values and sets."""
-    nodes, state = growing.nodes, growing.state
-    best_first = job.rules.max_leaves <= n_rows
-    limit = 0 if best_first else growing.block_rows.shape[0]
-    data, rows, origin, n_done = job.data, growing.rows, np.int64(-1), np.int64(0)
-    left = right = _start(job, tree, growing, n_rows)
+def grow_tree(tree_input, tree, workspace, n_rows):
+    """Grow a tree on workspace.rows[:n_rows]; workspace.state counts its nodes, values and sets."""
+    nodes, state = workspace.nodes, workspace.state
+    best_first = tree_input.rules.max_leaves <= n_rows
+    limit = 0 if best_first else workspace.block_rows.shape[0]
+    data, rows, origin, n_done = tree_input.data, workspace.rows, np.int64(-1), np.int64(0)
+    left = right = _start(tree_input, tree, workspace, n_rows)
     while True:
         for side in range(1 if left == right else 2):
             slot = right if side else left
             if nodes.extent[slot, 2] - nodes.extent[slot, 1] <= limit:
-                _defer(growing, slot)
-            elif best_split(data, job.columns, job.rules, rows, nodes, slot, growing.scratch):
-                growing.heap[state[N_OPEN]] = slot
+                _defer(workspace, slot)
+            elif best_split(data, tree_input.columns, tree_input.rules, rows, nodes, slot, workspace.scratch):
+                workspace.heap[state[N_OPEN]] = slot
                 state[N_OPEN] += 1
             else:
-                _make_leaf(data, tree, growing, rows, slot, origin)
-        if state[N_OPEN] > 0 and state[N_LEAVES] < job.rules.max_leaves:
-            left, right = _split(data, job.columns, tree, growing, rows, _pop(growing, best_first))
+                _make_leaf(data, tree, workspace, rows, slot, origin)
+        if state[N_OPEN] > 0 and state[N_LEAVES] < tree_input.rules.max_leaves:
+            left, right = _split(data, tree_input.columns, tree, workspace, rows, _pop(workspace, best_first))
             continue
         while state[N_OPEN] > 0:
-            _make_leaf(data, tree, growing, rows, _pop(growing, best_first), origin)
+            _make_leaf(data, tree, workspace, rows, _pop(workspace, best_first), origin)
         if n_done == state[N_DEFERRED]:
             return
-        data, rows, limit = growing.block, growing.block_rows, 0
-        origin = growing.deferred[n_done, 1]
-        left = right = _copy_node(job.data, growing, n_done)
+        data, rows, limit = workspace.block, workspace.block_rows, 0
+        origin = workspace.deferred[n_done, 1]
+        left = right = _copy_node(tree_input.data, workspace, n_done)
         n_done += 1
 
 
 @deep_inline
-def _start(job, tree, growing, n_rows):
+def _start(tree_input, tree, workspace, n_rows):
     """Start a tree with its root; return the slot of the root."""
-    nodes, state = growing.nodes, growing.state
+    nodes, state = workspace.nodes, workspace.state
     state[:] = 0
     state[N_NODES] = state[N_LEAVES] = 1
     tree.gains[:, :] = 0.0
-    for slot in range(growing.free.shape[0]):
-        growing.free[slot] = slot
-    for column in range(growing.scratch.order.shape[0]):
-        growing.scratch.order[column] = column
-    slot = _allocate_slot(growing)
-    nodes.extent[slot, 0], nodes.extent[slot, 1], nodes.extent[slot, 2], nodes.extent[slot, 3] = (
-        0,
-        0,
-        n_rows,
-        0,
-    )
+    for slot in range(workspace.free.shape[0]):
+        workspace.free[slot] = slot
+    for column in range(workspace.scratch.order.shape[0]):
+        workspace.scratch.order[column] = column
+    slot = _allocate_slot(workspace)
+    nodes.extent[slot, :] = 0
+    nodes.extent[slot, 2] = n_rows
     nodes.bounds[slot, 0], nodes.bounds[slot, 1] = -np.inf, np.inf
-    nodes.key[slot] = stream(job.rules.seed, NODE_COLUMNS, job.rules.tree)
-    _sum_node(job.data, growing.rows, nodes, slot)
+    nodes.key[slot] = stream(tree_input.rules.seed, NODE_COLUMNS, tree_input.rules.tree)
+    _sum_node(tree_input.data, workspace.rows, nodes, slot)
     return slot
 
 
 @deep_inline
-def _defer(growing, slot):
+def _defer(workspace, slot):
     """Store a small node, to be grown when all open nodes are small."""
-    nodes, n = growing.nodes, growing.state[N_DEFERRED]
+    nodes, n = workspace.nodes, workspace.state[N_DEFERRED]
     for j in range(4):
-        growing.deferred[n, j] = nodes.extent[slot, j]
+        workspace.deferred[n, j] = nodes.extent[slot, j]
     for j in range(2):
-        growing.deferred_bounds[n, j] = nodes.bounds[slot, j]
-    growing.deferred_key[n] = nodes.key[slot]
-    growing.state[N_DEFERRED] += 1
-    _free_slot(growing, slot)
+        workspace.deferred_bounds[n, j] = nodes.bounds[slot, j]
+    workspace.deferred_key[n] = nodes.key[slot]
+    workspace.state[N_DEFERRED] += 1
+    _free_slot(workspace, slot)
 
 
 @deep_inline
-def _copy_node(table, growing, i):
+def _copy_node(table, workspace, i):
     """Copy the rows of deferred node i to the block; return its slot."""
-    block, nodes = growing.block, growing.nodes
-    number, start, stop, depth = growing.deferred[i]
+    block, nodes = workspace.block, workspace.nodes
+    number, start, stop, depth = workspace.deferred[i]
     width = table.codes.shape[1]
     for j in range(stop - start):
-        row = np.uintp(growing.rows[start + j])
-        growing.block_rows[j] = j
+        row = np.uintp(workspace.rows[start + j])
+        workspace.block_rows[j] = j
         for f in range(width):
             block.codes[j, f] = table.codes[row, f]
         block.weight[j] = table.weight[row]
@@ -148,15 +144,15 @@ def _copy_node(table, growing, i):
             block.classes[j] = table.classes[row]
         for k in range(table.numbers.shape[1]):
             block.numbers[j, k] = table.numbers[row, k]
-        for k in range(table.same.shape[1]):
-            block.same[j, k] = table.same[row, k]
-    slot = _allocate_slot(growing)
+        for k in range(table.target_keys.shape[1]):
+            block.target_keys[j, k] = table.target_keys[row, k]
+    slot = _allocate_slot(workspace)
     nodes.extent[slot, 0], nodes.extent[slot, 1], nodes.extent[slot, 2] = number, 0, stop - start
     nodes.extent[slot, 3] = depth
     for j in range(2):
-        nodes.bounds[slot, j] = growing.deferred_bounds[i, j]
-    nodes.key[slot] = growing.deferred_key[i]
-    _sum_node(block, growing.block_rows, nodes, slot)
+        nodes.bounds[slot, j] = workspace.deferred_bounds[i, j]
+    nodes.key[slot] = workspace.deferred_key[i]
+    _sum_node(block, workspace.block_rows, nodes, slot)
     return slot
 
 
@@ -171,22 +167,22 @@ def _sum_node(data, rows, nodes, slot):
 
 
 @deep_inline
-def _allocate_slot(growing):
-    slot = growing.free[growing.state[N_USED]]
-    growing.state[N_USED] += 1
+def _allocate_slot(workspace):
+    slot = workspace.free[workspace.state[N_USED]]
+    workspace.state[N_USED] += 1
     return slot
 
 
 @deep_inline
-def _free_slot(growing, slot):
-    growing.state[N_USED] -= 1
-    growing.free[growing.state[N_USED]] = slot
+def _free_slot(workspace, slot):
+    workspace.state[N_USED] -= 1
+    workspace.free[workspace.state[N_USED]] = slot
 
 
 @deep_inline
-def _pop(growing, best_first):
+def _pop(workspace, best_first):
     """Remove the last open node, or the first one with the largest gain; return its slot."""
-    heap, nodes, last = growing.heap, growing.nodes, growing.state[N_OPEN] - 1
+    heap, nodes, last = workspace.heap, workspace.nodes, workspace.state[N_OPEN] - 1
     if best_first:
         best = 0
         for i in range(1, last + 1):
@@ -194,30 +190,30 @@ def _pop(growing, best_first):
             if gain > top or (gain == top and nodes.extent[heap[i], 0] < nodes.extent[heap[best], 0]):
                 best = i
         heap[best], heap[last] = heap[last], heap[best]
-    growing.state[N_OPEN] = last
+    workspace.state[N_OPEN] = last
     return heap[last]
 
 
 @deep_inline
-def _split(data, columns, tree, growing, rows, slot):
+def _split(data, columns, tree, workspace, rows, slot):
     """Partition the rows of a node; return the slots of its children, and free its own."""
-    nodes, state = growing.nodes, growing.state
+    nodes, state = workspace.nodes, workspace.state
     number, start, stop, depth = nodes.extent[slot]
     column, threshold, missing_left, categorical = nodes.split[slot]
     child = state[N_NODES]
     state[N_NODES] += 2
     state[N_LEAVES] += 1
     if categorical:
-        tree.words[number] = pack_set(child, column)
+        tree.packed_nodes[number] = pack_set(child, column)
         tree.set_number[number] = state[N_SETS]
         for word in range(4):
             tree.sets[state[N_SETS], word] = nodes.goes_left[slot, word]
         state[N_SETS] += 1
     else:
-        tree.words[number] = pack_split(child, column, threshold, missing_left)
+        tree.packed_nodes[number] = pack_split(child, column, threshold, missing_left)
     _add_gain(tree.gains, column, max(nodes.gain[slot], 0.0))
-    left, right = _allocate_slot(growing), _allocate_slot(growing)
-    middle = _partition(data.codes, columns, rows, growing.spare, nodes, slot)
+    left, right = _allocate_slot(workspace), _allocate_slot(workspace)
+    middle = _partition(data.codes, columns, rows, workspace.spare, nodes, slot)
     for k in range(nodes.sums.shape[1]):
         nodes.sums[left, k] = nodes.left[slot, k]
         nodes.sums[right, k] = nodes.sums[slot, k] - nodes.left[slot, k]
@@ -233,7 +229,7 @@ def _split(data, columns, tree, growing, rows, slot):
         between = (nodes.bounds[slot, 2] + nodes.bounds[slot, 3]) / 2.0
         lower, upper = (right, left) if columns.direction[column] > 0 else (left, right)
         nodes.bounds[lower, 0], nodes.bounds[upper, 1] = between, between
-    _free_slot(growing, slot)
+    _free_slot(workspace, slot)
     return left, right
 
 
@@ -307,10 +303,10 @@ def _translate(columns, nodes, slot, bytes_left):
 
 
 @deep_inline
-def _make_leaf(data, tree, growing, rows, slot, origin):
+def _make_leaf(data, tree, workspace, rows, slot, origin):
     """Write a leaf: the number of its class if it has only one, else a row of values."""
-    nodes, state = growing.nodes, growing.state
-    _free_slot(growing, slot)
+    nodes, state = workspace.nodes, workspace.state
+    _free_slot(workspace, slot)
     sums, outputs = nodes.sums[slot], tree.values.shape[1]
     classes = data.classes.shape[0] > 0
     weight, n_present, present = np.float64(sums[0]), 0, np.int64(0)
@@ -322,15 +318,13 @@ def _make_leaf(data, tree, growing, rows, slot, origin):
                 n_present += 1
                 present = k
         weight = np.float64(whole)
-    second = (
-        np.float64(sums[1]) / weight
-    )  # of two classes, or the first number: the value that is constrained
+    second = np.float64(sums[1]) / weight  # share of class 1, or mean of the first target: constrained
     clipped = clip(second, nodes.bounds[slot])
     if n_present == 1 and clipped == second:
-        tree.words[nodes.extent[slot, 0]] = pack_leaf(present)
+        tree.packed_nodes[nodes.extent[slot, 0]] = pack_leaf(present)
         return
     number = state[N_VALUES]
-    tree.words[nodes.extent[slot, 0]] = pack_leaf(number + outputs if classes else number)
+    tree.packed_nodes[nodes.extent[slot, 0]] = pack_leaf(number + outputs if classes else number)
     for k in range(outputs):
         tree.values[number, k] = np.float64(sums[k if classes else k + 1]) / weight
     if clipped != second:
@@ -339,15 +333,15 @@ def _make_leaf(data, tree, growing, rows, slot, origin):
             tree.values[number, 0] = 1.0 - clipped
     state[N_VALUES] += 1
     if tree.leaf_starts.shape[0]:
-        _store_rows(tree, growing, rows, slot, origin, number)
+        _store_rows(tree, workspace, rows, slot, origin, number)
 
 
 @deep_kernel
-def _store_rows(tree, growing, rows, slot, origin, number):
+def _store_rows(tree, workspace, rows, slot, origin, number):
     """Store the rows of the table that are in a leaf."""
-    start, stop = growing.nodes.extent[slot, 1], growing.nodes.extent[slot, 2]
+    start, stop = workspace.nodes.extent[slot, 1], workspace.nodes.extent[slot, 2]
     first = tree.leaf_starts[number]
     for i in range(start, stop):
         row = rows[i]
-        tree.leaf_rows[first + i - start] = row if origin < 0 else growing.rows[origin + np.int64(row)]
+        tree.leaf_rows[first + i - start] = row if origin < 0 else workspace.rows[origin + np.int64(row)]
     tree.leaf_starts[number + 1] = first + stop - start

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.kernels.cpu.jit import deep_inline, intrinsics
 
 lowest_bit, prefetch = intrinsics("intrinsics", "lowest_bit", "prefetch")
-_WORDS = 4  # of 64 codes each
+_BITSET_WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
 _MANY_ROWS = 2048  # from here on finding the codes in the histogram is faster than setting their bits
 _AHEAD = 16  # rows between the prefetch and the use of a row
@@ -33,7 +33,9 @@ class DeepRows(NamedTuple):
     draws: NDArray[np.int64]  # (n,) or empty when they are the weights
     classes: NDArray[np.integer]  # (n,) or empty
     numbers: NDArray[np.int64]  # (n, outputs), the row's own weight already in; (n, 0) for classes
-    same: NDArray[np.int64]  # (n, any) equal for rows of equal targets: the numbers, if they are unweighted
+    target_keys: NDArray[
+        np.int64
+    ]  # (n, any) equal for rows of equal targets: the numbers, if they are unweighted
 
 
 class DeepColumns(NamedTuple):
@@ -44,9 +46,7 @@ class DeepColumns(NamedTuple):
     n_bins: NDArray[np.int64]  # (columns,) the largest code
     stored: NDArray[np.int64]  # (columns,) number of its stored column
     base: NDArray[np.int64]  # (columns,)
-    usual: NDArray[
-        np.int64
-    ]  # (columns,) the code that a shared column does not store, -1 if it is not shared
+    usual: NDArray[np.int64]  # (columns,) the code that a shared column does not store, -1 if not shared
     shared: NDArray[np.uint8]  # (stored columns,)
 
 
@@ -80,7 +80,7 @@ def fill(data, rows, scratch, first, last, start, stop):
 
     Indices are unsigned: Numba would test whether a signed one is negative.
     """
-    for i in range(first * _WORDS, last * _WORDS):
+    for i in range(first * _BITSET_WORDS, last * _BITSET_WORDS):
         scratch.present[i] = 0
     if data.classes.shape[0] == 0 or data.draws.shape[0]:
         _fill_channels(data, rows, scratch, first, last, start, stop)
@@ -92,13 +92,13 @@ def fill(data, rows, scratch, first, last, start, stop):
         for r in range(start, stop):
             row = np.uintp(rows[r])
             weight, base = data.weight[row], offset + np.uintp(data.classes[row])
-            mark = np.uintp(first * _WORDS)
+            mark = np.uintp(first * _BITSET_WORDS)
             for i in range(n):
                 code = np.uintp(data.codes[row, filled[i]])
                 hist[base + code * stride] += weight
                 present[mark + (code >> _SIX)] |= _ONE << (code & _LOW)
                 base += width
-                mark += np.uintp(_WORDS)
+                mark += np.uintp(_BITSET_WORDS)
         return
     row_bytes, end = np.uintp(data.codes.shape[1]), stop - 1
     for r in range(start, stop):
@@ -124,7 +124,7 @@ def _fill_channels(data, rows, scratch, first, last, start, stop):
         weight = data.weight[row]
         draws = data.draws[row] if counted else weight
         channel = np.uintp(data.classes[row]) if data.classes.shape[0] else np.uintp(0)
-        base, mark = offset, np.uintp(first * _WORDS)
+        base, mark = offset, np.uintp(first * _BITSET_WORDS)
         for i in range(n):
             code = np.uintp(data.codes[row, filled[i]])
             entry = base + code * stride
@@ -135,7 +135,7 @@ def _fill_channels(data, rows, scratch, first, last, start, stop):
                 hist[entry + stride - np.uintp(1)] += draws
             present[mark + (code >> _SIX)] |= _ONE << (code & _LOW)
             base += width
-            mark += np.uintp(_WORDS)
+            mark += np.uintp(_BITSET_WORDS)
 
 
 @deep_inline
@@ -147,13 +147,13 @@ def _mark_codes(scratch, number):
         entry = base + code * stride
         for k in range(stride):
             if scratch.hist[entry + k]:
-                scratch.present[np.uintp(number * _WORDS) + (code >> _SIX)] |= _ONE << (code & _LOW)
+                scratch.present[np.uintp(number * _BITSET_WORDS) + (code >> _SIX)] |= _ONE << (code & _LOW)
                 break
 
 
 @deep_inline
 def clear_shared(data, scratch, columns_shared, n_filled, n_channels):
-    """Zero the histograms of shared columns, which `take_shared` does not change."""
+    """Zero the histograms of shared columns, which `collect_shared_codes` does not change."""
     stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
     for number in range(n_filled):
         stored = scratch.filled[number]
@@ -161,8 +161,8 @@ def clear_shared(data, scratch, columns_shared, n_filled, n_channels):
         if not columns_shared[stored]:
             continue
         base = np.uintp(number) * _CODES * stride
-        for word in range(_WORDS):
-            bits = scratch.present[number * _WORDS + word]
+        for word in range(_BITSET_WORDS):
+            bits = scratch.present[number * _BITSET_WORDS + word]
             while bits != 0:
                 entry = base + (np.uintp(word * 64) + lowest_bit(bits)) * stride
                 bits &= bits - _ONE
@@ -171,12 +171,12 @@ def clear_shared(data, scratch, columns_shared, n_filled, n_channels):
 
 
 @deep_inline
-def take_codes(data, scratch, number, n_channels):
+def collect_codes(data, scratch, number, n_channels):
     """Move the sums of a column that is not shared out of its histogram; return the number of codes."""
     stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
     base, own, n = np.uintp(number) * _CODES * stride, np.uintp(0), np.uintp(0)
-    for word in range(_WORDS):
-        bits = scratch.present[number * _WORDS + word]
+    for word in range(_BITSET_WORDS):
+        bits = scratch.present[number * _BITSET_WORDS + word]
         while bits != 0:
             code = np.uintp(word * 64) + lowest_bit(bits)
             entry = base + code * stride
@@ -192,17 +192,17 @@ def take_codes(data, scratch, number, n_channels):
 
 
 @deep_inline
-def take_shared(data, columns, column, scratch, number, n_channels):
+def collect_shared_codes(data, columns, column, scratch, number, n_channels):
     """Copy the sums of a shared column; its usual code has the remaining rows of the node."""
     stride, m = scratch.side.shape[1], n_channels + np.int64(data.draws.shape[0] > 0)
     usual, base, own, channels = columns.usual[column], columns.base[column], scratch.own, scratch.channels
-    first, n, rest = number * 64 * _WORDS * stride, 0, 0
+    first, n, rest = number * 64 * _BITSET_WORDS * stride, 0, 0
     for code in range(columns.n_bins[column] + 1):
         if code == usual:
             rest = n
         else:
             byte = base + code - np.int64(code > usual)
-            if not (scratch.present[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
+            if not (scratch.present[number * _BITSET_WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
                 continue
             for j in range(m):
                 own[n * m + j] = scratch.hist[first + byte * stride + channels[j]]
@@ -224,7 +224,7 @@ def take_shared(data, columns, column, scratch, number, n_channels):
 
 
 @deep_inline
-def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
+def collect_few_rows(data, columns, column, rows, start, stop, scratch, n_channels):
     """Sort very few rows by their codes, one after the other; return the number of codes."""
     m, counted = n_channels + np.int64(data.draws.shape[0] > 0), data.draws.shape[0] > 0
     stored, codes, own = columns.stored[column], scratch.codes, scratch.own

@@ -7,7 +7,7 @@ described by its sums, one integer per channel:
     numbers    channel 0 = weight, channel k = sum of weight * number k
     either     a last channel = draws, only if weights differ from the draws
 
-A deep node has few classes; only these are visited, and two of them, the usual case, fit into registers.
+A deep node has few classes, most often two: only these are visited, and two fit into registers.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.deep_codes import clear_shared, fill, take_codes, take_few, take_shared
+from hedgerow.kernels.cpu.deep_codes import (
+    clear_shared,
+    collect_codes,
+    collect_few_rows,
+    collect_shared_codes,
+    fill,
+)
 from hedgerow.kernels.cpu.deep_cut import (
     ENTROPY,
     GINI,
     SQUARED,
-    Case,
-    Least,
+    ColumnSums,
+    MinLeaf,
     scan,
     scan_entropy,
     scan_gini,
@@ -56,7 +62,7 @@ class DeepRules(NamedTuple):
     tree: int
 
 
-class Open(NamedTuple):
+class OpenNodes(NamedTuple):
     """Open nodes and their best splits, one slot each."""
 
     extent: NDArray[np.int64]  # (slots, 4) number in the tree, start, stop, depth
@@ -113,12 +119,12 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
         for i in range(n):
             column = scratch.chosen[i]
             if few:
-                n_codes = take_few(data, columns, column, rows, start, stop, scratch, n_channels)
+                n_codes = collect_few_rows(data, columns, column, rows, start, stop, scratch, n_channels)
             elif columns.usual[column] < 0:
-                n_codes = take_codes(data, scratch, scratch.number[columns.stored[column]], n_channels)
+                n_codes = collect_codes(data, scratch, scratch.number[columns.stored[column]], n_channels)
             else:
                 number = scratch.number[columns.stored[column]]
-                n_codes = take_shared(data, columns, column, scratch, number, n_channels)
+                n_codes = collect_shared_codes(data, columns, column, scratch, number, n_channels)
             if n_codes < 2:
                 constant[column >> 6] |= _ONE << np.uint64(column & 63)
             else:
@@ -160,14 +166,14 @@ def _may_split(data, rules, rows, nodes, slot, n_channels):
     draws = sums[sums.shape[0] - 1] if data.draws.shape[0] else weight
     if draws < max(rules.min_split, 2 * rules.min_rows) or weight < 2 * rules.min_weight:
         return False
-    return data.classes.shape[0] > 0 or _targets_differ(data.same, rows, start, stop)
+    return data.classes.shape[0] > 0 or _targets_differ(data.target_keys, rows, start, stop)
 
 
 @deep_kernel
-def _targets_differ(same, rows, start, stop):
-    first = same[np.uintp(rows[start])]
+def _targets_differ(target_keys, rows, start, stop):
+    first = target_keys[np.uintp(rows[start])]
     for i in range(start + 1, stop):
-        other = same[np.uintp(rows[i])]
+        other = target_keys[np.uintp(rows[i])]
         for k in range(first.shape[0]):
             if other[k] != first[k]:
                 return True
@@ -183,46 +189,52 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
     counted, drawn = data.draws.shape[0] > 0, np.int64(-1)
     if rules.random_cuts:
         drawn = _draw_cut(nodes.key[slot], column, codes, n, categorical)
-    case = Case(
+    candidate = ColumnSums(
         scratch.sorted if categorical else scratch.own, codes, n, scratch.sums,
         n_channels + np.int64(counted), scratch.means, data.classes.shape[0] > 0, counted, categorical,
         missing, drawn,
     )  # fmt: skip
     if categorical:
-        sort_codes(case, scratch.own, scratch.keys, scratch.positions)
-    least, constrained = Least(rules.min_rows, rules.min_weight), columns.direction.shape[0] > 0
-    plain = not (case.counted or constrained)
+        sort_codes(candidate, scratch.own, scratch.keys, scratch.positions)
+    min_leaf, constrained = MinLeaf(rules.min_rows, rules.min_weight), columns.direction.shape[0] > 0
+    plain = not (candidate.counted or constrained)
     if plain and n_channels == 2 and rules.criterion in (GINI, SQUARED):
-        at, side, gain = scan_two(case, least, nodes.gain[slot])
+        at, side, gain = scan_two(candidate, min_leaf, nodes.gain[slot])
     elif plain and rules.criterion == GINI:
-        at, side, gain = scan_gini(case, least, nodes.gain[slot], scratch.shares)
+        at, side, gain = scan_gini(candidate, min_leaf, nodes.gain[slot], scratch.shares)
     elif plain and rules.criterion == ENTROPY:
-        at, side, gain = scan_entropy(case, least, nodes.gain[slot], scratch.side, scratch.logs)
+        at, side, gain = scan_entropy(candidate, min_leaf, nodes.gain[slot], scratch.side, scratch.logs)
     else:
         direction = np.int64(columns.direction[column]) if constrained else 2
         at, side, gain = scan(
-            case, least, nodes.gain[slot], rules.criterion, direction, nodes.bounds[slot], scratch.side
+            candidate,
+            min_leaf,
+            nodes.gain[slot],
+            rules.criterion,
+            direction,
+            nodes.bounds[slot],
+            scratch.side,
         )
     if at >= 0:
         nodes.gain[slot] = gain
-        split[0], split[1], split[2] = column, _threshold(case, at, rules.random_cuts), side
+        split[0], split[1], split[2] = column, _threshold(candidate, at, rules.random_cuts), side
         split[3] = np.int64(categorical)
-        left = sum_left(case, at, side, scratch.channels, nodes.left[slot])
-        heavier = 2 * left >= weight_of(case, case.sums)
+        left = sum_left(candidate, at, side, scratch.channels, nodes.left[slot])
+        heavier = 2 * left >= weight_of(candidate, candidate.sums)
         if categorical:
-            fill_set(nodes.goes_left[slot], case.codes, case.n, at, heavier)
+            fill_set(nodes.goes_left[slot], candidate.codes, candidate.n, at, heavier)
         elif not missing:
             split[2] = np.int64(heavier)  # the side of values that are missing in prediction
 
 
 @deep_inline
-def _threshold(case, at, random_cuts):
+def _threshold(candidate, at, random_cuts):
     """The largest code that goes left: halfway to the next that occurs, or the one drawn."""
-    if case.categorical:
+    if candidate.categorical:
         return np.int64(0)
-    if at == case.n - 1:
+    if at == candidate.n - 1:
         return _ALL_CODES  # only missing is on the right
-    return case.drawn if random_cuts else (case.codes[at] + case.codes[at + 1]) >> 1
+    return candidate.drawn if random_cuts else (candidate.codes[at] + candidate.codes[at + 1]) >> 1
 
 
 @deep_kernel

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, register_model
 from hedgerow.kernels.cpu.windows import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
 
 # corners of the eight outer cells, clockwise from the top left: the first has the highest bit
-_CELLS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11),
+_NEIGHBOURS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11),
           (10, 11, 14, 15), (9, 10, 13, 14), (8, 9, 12, 13), (4, 5, 8, 9))  # fmt: skip
 _CENTRE = (5, 6, 9, 10)
 
@@ -146,15 +146,17 @@ def haar_lanes_left(typingctx, field, position, node, offsets, weights, threshol
 def _subset_word(builder, subsets, node, high, wide):
     """Word `high` (0 to 7) of a node's subset: selected in three steps, as no vector load is by lane."""
     first = builder.mul(node, ir.Constant(_I64, 8))
-    words = []
+    subset_bits = []
     for k in range(8):
         pointer = builder.gep(subsets, [builder.add(first, ir.Constant(_I64, k))])
-        words.append(_splat(builder, builder.load(pointer), wide))
+        subset_bits.append(_splat(builder, builder.load(pointer), wide))
     for bit in range(3):
         digit = builder.and_(high, _constant(1 << bit, _I32, wide))
         odd = builder.icmp_unsigned("!=", digit, _constant(0, _I32, wide))
-        words = [builder.select(odd, b, a) for a, b in zip(words[::2], words[1::2], strict=True)]
-    return words[0]
+        subset_bits = [
+            builder.select(odd, b, a) for a, b in zip(subset_bits[::2], subset_bits[1::2], strict=True)
+        ]
+    return subset_bits[0]
 
 
 def _lbp(wide):
@@ -168,7 +170,7 @@ def _lbp(wide):
         corners = _Corners(builder, data, position, offsets, first, wide)
         centre = corners.sum(_CENTRE)
         code = _constant(0, _I32, wide)
-        for k, cell in enumerate(_CELLS):
+        for k, cell in enumerate(_NEIGHBOURS):
             brighter = builder.icmp_signed(">=", corners.sum(cell), centre)
             bit = builder.select(brighter, _constant(128 >> k, _I32, wide), _constant(0, _I32, wide))
             code = builder.or_(code, bit)

@@ -9,7 +9,7 @@ window has been evaluated, and bands are the tasks that threads share.
     tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
     shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
     work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
-             inverses float32 (16,), block int32, waiting (see `evaluate_waiting`): the memory of one member
+             inverses float32 (16,), block int32, queue (see `evaluate_queued`): the memory of one member
     hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
 
 Functions that are called once a row or less often are not inlined: each caller would compile them again.
@@ -60,9 +60,9 @@ def _skip_table():
 
 
 _EVALUATED = _skip_table()
-MIN_LANES = 5  # of sixteen windows: fewer wait until they can be grouped with others
+MIN_LANES = 5  # of sixteen windows: fewer are queued until they can be grouped with others
 DEPTHS = 4  # of groups of remaining windows of groups
-MOST_WAITING, NONE_WAITING = np.int64(LANES - MIN_LANES), np.int64(0)  # see `evaluate_waiting`
+MAX_QUEUED, NONE_QUEUED = np.int64(LANES - MIN_LANES), np.int64(0)  # see `evaluate_queued`
 _ALL = np.uint64((1 << LANES) - 1)
 
 
@@ -160,7 +160,7 @@ def copy_windows(field, pitch, step, shape, positions, block):
 
 @deep_inline
 def evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
-    """Evaluate the windows that wait at a depth; the last few of the group wait at the next depth."""
+    """Evaluate the windows queued at a depth; the last few of the group are queued at the next depth."""
     all_positions, all_windows, all_inverses, number = work[7]
     positions, windows, inverses = all_positions[depth], all_windows[depth], all_inverses[depth]
     found, scores = hits
@@ -205,19 +205,19 @@ def evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hit
 
 
 @deep_kernel
-def evaluate_waiting(field, step, shape, nodes, n_stages, most, work, hits, n_hits):
-    """Evaluate the waiting windows, sixteen from anywhere in the band at a time.
+def evaluate_queued(field, step, shape, nodes, n_stages, max_queued, work, hits, n_hits):
+    """Evaluate the queued windows, sixteen from anywhere in the band at a time.
 
-    waiting : positions int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses
+    queue : positions int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses
     float32 (D, 16), number int64 (D,). Neighbours load a corner together, and other windows must be copied
     first: but that takes less time than two or three windows alone in the long last stages. Groups shrink as
     well, so that the remaining windows of several groups wait for a new group at the next depth.
 
-    most : so many may wait on; 0 at the end of a band.
+    max_queued : windows that may stay in the queue; 0 at the end of a band.
     """
     number = work[7][3]
     for depth in range(DEPTHS):
-        if number[depth] > most:
+        if number[depth] > max_queued:
             n_hits = evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits)
     return n_hits
 
@@ -258,8 +258,8 @@ def scan_row(row, shape, cascade, mode, work, hits, n_hits):
             inverses[0, i] = own_inverses[lane]
             number[0] = i + 1
             if i + 1 == LANES:
-                n_hits = evaluate_waiting(
-                    flat, step, shape, block_nodes, n_stages, MOST_WAITING, work, hits, n_hits
+                n_hits = evaluate_queued(
+                    flat, step, shape, block_nodes, n_stages, MAX_QUEUED, work, hits, n_hits
                 )
     return n_hits
 
@@ -295,7 +295,5 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
             n_hits = scan_row(row, shape, both, (n_stages, skip), work, hits, n_hits)
-        n_hits = evaluate_waiting(
-            work[0], step, shape, block_nodes, n_stages, NONE_WAITING, work, hits, n_hits
-        )
+        n_hits = evaluate_queued(work[0], step, shape, block_nodes, n_stages, NONE_QUEUED, work, hits, n_hits)
         task = np.int64(-1)

@@ -49,12 +49,12 @@ class Trees(NamedTuple):
     n_top: Integers  # splits of a tree that are masked
     depth_below: Integers  # steps left below them
     entry: NDArray[np.int32]  # (trees, 32) the node of each bit of the mask
-    words: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
+    packed_nodes: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
     set_number: NDArray[np.int32]
     masks: NDArray[np.uint32]
     value: Floats
     sets: NDArray[np.uint64]
-    needs_codes: Integers  # (1,) whether masks and values do not suffice
+    uses_codes: Integers  # (1,) whether masks and values do not suffice
 
 
 class RawBins(NamedTuple):
@@ -143,17 +143,17 @@ def _kind(word):
 @kernel
 def _walk(trees, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
-    words = trees.words
+    packed_nodes = trees.packed_nodes
     for _ in range(n_steps):
         if trees.sets.shape[0] == 0:
             for i in range(n):
-                word = words[np.uintp(at[i])]
+                word = packed_nodes[np.uintp(at[i])]
                 code = np.uint16(codes[_column(word), np.uintp(i)])
                 at[i] = np.int64(word >> _CHILD) + np.int64(np.uint16(code - _kind(word)) > _threshold(word))
         else:
             for i in range(n):
                 node = np.uintp(at[i])
-                word = words[node]
+                word = packed_nodes[node]
                 code = np.uint16(codes[_column(word), np.uintp(i)])
                 right = np.int64(np.uint16(code - _kind(word)) > _threshold(word))
                 if _kind(word) == BY_SET:
@@ -173,7 +173,7 @@ def _mask(trees, tree, thresholds, values, codes, bits, n):
         mask = trees.masks[node]
         if mask != all_leaves:
             n_masked += 1
-            column, kind = _column(trees.words[node]), _kind(trees.words[node])
+            column, kind = _column(trees.packed_nodes[node]), _kind(trees.packed_nodes[node])
             threshold = thresholds[node]
             if kind == BY_SET:
                 members = trees.sets[trees.set_number[node]]
@@ -206,7 +206,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
     n_rows, n_columns = block.shape
     width = min(_ROWS_AT_ONCE, n_rows)
     few = n_rows <= _FEW_ROWS
-    coded = few or trees.needs_codes[0]
+    coded = few or trees.uses_codes[0]
     values = np.empty((n_columns, width), block.dtype)
     codes = np.empty((n_columns, width), np.uint16)
     at = np.empty(width, np.int64)

@@ -122,10 +122,10 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
     gradient, hessian = out[0, first : first + n], out[1, first : first + n]
     end = source + n
     for member in range(n_private):
-        fresh = member == 0
+        unwritten = member == 0
         if packed.shape[0]:
             mine = packed[member, source:end]
-            if fresh:
+            if unwritten:
                 for entry in range(n):
                     gradient[entry] = mine[entry] >> np.int64(32)
                     hessian[entry] = mine[entry] & _LOW
@@ -133,9 +133,9 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
                 for entry in range(n):
                     gradient[entry] += mine[entry] >> np.int64(32)
                     hessian[entry] += mine[entry] & _LOW
-            fresh = False
+            unwritten = False
         if used[member]:
-            if fresh:
+            if unwritten:
                 clear(gradient)
                 clear(hessian)
             more_g, more_h = partial[member, 0, source:end], partial[member, 1, source:end]

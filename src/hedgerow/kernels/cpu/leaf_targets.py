@@ -82,11 +82,11 @@ def gather_leaves(leaf_starts, leaf_rows, drawn, order, position_of, leaf_of, si
 
 
 @kernel
-def leaf_quantiles(nodes, trees, entries, needed, sums, shift, out):
-    """out[row, j] = the smallest target at which the running sum of the units is at least needed[j].
+def leaf_quantiles(nodes, trees, entries, thresholds, sums, shift, out):
+    """out[row, j] = the smallest target at which the running sum of the units is at least thresholds[j].
 
-    nodes : int64 (rows, trees) leaves as `find_vote_leaves` writes them. needed : int64 (quantiles,) rising,
-    from 1 to all units.
+    nodes : int64 (rows, trees) leaves as `find_vote_leaves` writes them. thresholds : int64 (quantiles,)
+    rising, from 1 to all units.
     """
     for row in range(nodes.shape[0]):
         for tree in range(nodes.shape[1]):
@@ -94,7 +94,7 @@ def leaf_quantiles(nodes, trees, entries, needed, sums, shift, out):
             _add_units(
                 entries, np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1]), sums, shift
             )
-        _find_targets(entries.targets, sums, needed, shift, out[row])
+        _find_targets(entries.targets, sums, thresholds, shift, out[row])
         for tree in range(nodes.shape[1]):
             leaf = _leaf(trees, tree, nodes[row, tree])
             for position in entries.positions[entries.starts[leaf] : entries.starts[leaf + 1]]:
@@ -105,7 +105,7 @@ def leaf_quantiles(nodes, trees, entries, needed, sums, shift, out):
 @kernel
 def _leaf(trees, tree, node):
     """The leaf at a node, counted over all trees."""
-    return trees.value_starts[tree] + np.int64(trees.words[trees.starts[tree] + node] >> _CHILD)
+    return trees.value_starts[tree] + np.int64(trees.packed_nodes[trees.starts[tree] + node] >> _CHILD)
 
 
 @kernel
@@ -129,16 +129,16 @@ def _add_units(entries, start, stop, sums, shift):
 
 
 @kernel
-def _find_targets(targets, sums, needed, shift, out):
+def _find_targets(targets, sums, thresholds, shift, out):
     """Find the quantiles: coarse sums first, then within one of them."""
     block, before = 0, np.int64(0)
-    for j in range(needed.shape[0]):
-        while before + sums.coarse[block] < needed[j]:
+    for j in range(thresholds.shape[0]):
+        while before + sums.coarse[block] < thresholds[j]:
             before += sums.coarse[block]
             block += 1
         position = block << shift
         running = before + sums.fine[position]
-        while running < needed[j]:
+        while running < thresholds[j]:
             position += 1
             running += sums.fine[position]
         out[j] = targets[position]

@@ -55,9 +55,8 @@ def minimize_objective(matrix, penalty, weights, n_steps, tolerance):
             least = min(least, gradient[i])
         total = 0.0
         for i in range(n):
-            new_weights[i] = max(
-                weights[i] * exp(-step * (gradient[i] - least)), 1e-300
-            )  # its logarithm is finite
+            moved = weights[i] * exp(-step * (gradient[i] - least))
+            new_weights[i] = max(moved, 1e-300)  # its logarithm is finite
             total += new_weights[i]
         for i in range(n):
             new_weights[i] /= total

@@ -29,7 +29,7 @@ class VoteTrees(NamedTuple):
     """The forest as the kernels read it."""
 
     starts: NDArray[np.int64]  # (trees + 1,) nodes
-    words: NDArray[np.uint64]  # (nodes,)
+    packed_nodes: NDArray[np.uint64]  # (nodes,)
     value_starts: NDArray[np.int64]  # (trees + 1,) rows of values
     values: NDArray[np.float64]  # (rows, classes or outputs)
     set_starts: NDArray[np.int64]  # (trees + 1,)
@@ -79,22 +79,22 @@ def new_walk(n):
 def descend(trees, tree, codes, walk, n):
     """Find the leaves of the first n rows of a walk.
 
-    Inlined, the walk is known to be nobody else's memory, and LLVM makes code that takes twice the time.
+    Not inlined: LLVM would know that the arrays do not alias, and its code would take twice the time.
 
     codes : uint8, the codes of all rows one after the other. Rows in leaves are removed after every few
     steps; until then they stay at their leaf.
     """
-    words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
+    packed_nodes = trees.packed_nodes[trees.starts[tree] : trees.starts[tree + 1]]
     at, base, rows = walk.at, walk.base, walk.rows
     for j in range(n):
         at[j] = 0
     while n > 0:
         if trees.set_number.shape[0]:
-            _step_by_sets(trees, tree, words, codes, walk, n)
+            _step_by_sets(trees, tree, packed_nodes, codes, walk, n)
         else:
             for _ in range(_STEPS):
                 for j in range(np.uintp(n)):
-                    word = words[np.uintp(at[j])]
+                    word = packed_nodes[np.uintp(at[j])]
                     kind = word & _KIND_MASK
                     column = np.uintp((word >> _COLUMN) & _COLUMN_MASK)
                     code = np.uint16(codes[np.uintp(base[j]) + column])
@@ -103,18 +103,18 @@ def descend(trees, tree, codes, walk, n):
         n_open = np.uintp(0)
         for j in range(np.uintp(n)):
             walk.leaves[np.uintp(rows[j])] = at[j]
-            inner = np.uintp((words[np.uintp(at[j])] & _KIND_MASK) != _LEAF)
+            inner = np.uintp((packed_nodes[np.uintp(at[j])] & _KIND_MASK) != _LEAF)
             at[n_open], base[n_open], rows[n_open] = at[j], base[j], rows[j]
             n_open += inner
         n = np.int64(n_open)
 
 
 @kernel
-def _step_by_sets(trees, tree, words, codes, walk, n):
+def _step_by_sets(trees, tree, packed_nodes, codes, walk, n):
     """One step, in a forest with categorical splits."""
     for j in range(n):
         node = np.int64(walk.at[j])
-        word = words[node]
+        word = packed_nodes[node]
         kind = word & _KIND_MASK
         code = np.uint16(codes[np.uintp(walk.base[j]) + np.uintp((word >> _COLUMN) & _COLUMN_MASK)])
         right = np.uint64(np.uint16(code - np.uint16(kind)) > np.uint16(word >> _THRESHOLD))
@@ -151,12 +151,12 @@ def add_votes(codes, trees, weights, in_bag, first_row, out, n_votes):
 @kernel
 def _add_leaf_votes(trees, tree, weight, leaves, chosen, n, out):
     """Add the values of the leaves of a tree."""
-    words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
+    packed_nodes = trees.packed_nodes[trees.starts[tree] : trees.starts[tree + 1]]
     n_pure = np.uint64(trees.n_pure[0])
     values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
     for j in range(n):
         i = np.uintp(chosen[j])
-        number = words[np.uintp(leaves[i])] >> _CHILD
+        number = packed_nodes[np.uintp(leaves[i])] >> _CHILD
         if number < n_pure:
             out[i, number] += weight
         else:
@@ -194,13 +194,13 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
         for tree in range(out.shape[1]):
             n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, chosen)
             descend(trees, tree, codes[top * stride :], walk, n)
-            words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
+            packed_nodes = trees.packed_nodes[trees.starts[tree] : trees.starts[tree + 1]]
             values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
             for i in range(size):
                 out[top + i, tree] = -1
             for j in range(n):
                 i = chosen[j]
-                number = np.int64(words[np.uintp(walk.leaves[i])] >> _CHILD)
+                number = np.int64(packed_nodes[np.uintp(walk.leaves[i])] >> _CHILD)
                 label = classes[top + i]
                 ahead = 1.0 if number == label else -1.0
                 if number >= n_pure:

@@ -199,9 +199,7 @@ def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
     h = t0 + t1 if squares else t0
     g = t1 - t0 if squares else t1
     whole, noise = np.float64(g) * np.float64(g) / np.float64(h), np.float64(h) * _NOISE
-    if (
-        not squares
-    ):  # beside an outlier all other targets are small: their differences are not rounding errors
+    if not squares:  # beside an outlier all other targets are small: their differences are not rounding
         noise = max(whole * _NOISE, noise * _NOISE)
     also, turn = (np.int64(1), np.int64(1)) if squares else (np.int64(0), np.int64(0))
     for p in range(out.shape[0]):
