@@ -2,12 +2,12 @@
 
     python benchmarks/everyday_tables.py --budget 10
 
-Twelve tables of the package dmba, written as CSV files as they are. A quarter of the rows is kept for testing
-and passed to no library. Each table goes through all commands (train with a report, predict, explain, certify)
-and through Python (load, predict a raw data frame). LightGBM, scikit-learn's HistGradientBoosting and CatBoost
-are fitted with their defaults to the same training rows: text is categorical, and they get no dates.
-Scores are log-loss, or the root of the mean squared error, on the test rows. A table whose commands fail, or
-whose training takes longer than 1.2 times the budget and 5 seconds, is marked, and the exit code is 1.
+Twelve tables of the package dmba, written as CSV files as they are. A quarter of the rows is kept for
+testing and passed to no library. Each table goes through all commands (train with a report, predict, explain,
+certify) and through Python (load, predict a raw data frame). LightGBM, HistGradientBoosting and
+CatBoost are fitted with their defaults to the same training rows; text, dates too, is categorical. Scores are
+log-loss, or the root of the mean squared error, on the test rows. A table whose commands fail, or whose
+training takes longer than 1.2 times the budget and 5 seconds, is marked, and the exit code is 1.
 """
 
 import argparse
