@@ -152,10 +152,24 @@ def test_the_rarest_categories_share_the_last_code():
 
 def test_more_categories_than_codes():
     numbers = np.arange(1000.0).reshape(-1, 1)
-    bins = find_bins(read_table(numbers, categorical_features=[0]))
+    bins = find_bins(read_table(numbers, categorical_features=[0]), min_category_frequency=1)
     codes = codes_of(bins, numbers, categorical_features=[0]).by_column[0]
     assert bins.n_bins.tolist() == [255]
     assert codes.tolist() == [*range(1, 255), *[255] * 746]
+
+
+@pytest.mark.parametrize(("n_categories", "shared"), [(33, [33]), (32, []), (300, [*range(33, 300), 300])])
+def test_infrequent_categories_share_a_code_in_columns_of_many(n_categories, shared):
+    """The first 32 categories have 10 rows, others 9; only columns of more than 32 merge those."""
+    rows = np.where(np.arange(n_categories) < 32, 10, 9)
+    numbers = np.repeat(np.arange(n_categories, dtype=float), rows).reshape(-1, 1)
+    table = read_table(numbers, categorical_features=[0])
+    expected = np.arange(1, n_categories + 1)
+    expected[np.array(shared, int) - 1] = 33
+    assert find_bins(table).tables.tolist() == expected.tolist()
+    copies = np.full(len(numbers), 2)
+    twice = find_bins(table, copies=copies).tables
+    assert twice.tolist() == [min(code, 255) for code in range(1, n_categories + 1)]
 
 
 def test_a_large_table_is_cut_at_the_quantiles_of_hashed_rows(monkeypatch):
