@@ -17,8 +17,7 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
-from hedgerow.growing.grower import GrownTree, TreeGrower
-from hedgerow.growing.statistics import Quantiser, RowStatistics
+from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss

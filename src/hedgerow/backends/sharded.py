@@ -23,10 +23,9 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
-from hedgerow.growing.grower import GrownTree
+from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, piece_rows
 from hedgerow.growing.sharded_grower import RoundGrower
 from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
-from hedgerow.growing.statistics import NOT_FINITE, RowStatistics, piece_rows
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight

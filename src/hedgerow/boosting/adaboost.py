@@ -21,11 +21,13 @@ import numpy as np
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoreUpdate, Step
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.adaboost_members import FittedMember
 from hedgerow.boosting.weak_learners import (
+    Classes,
     ClassTargets,
-    FittedMember,
+    Distribution,
     NumericTargets,
+    RowWeights,
     Targets,
     probability_directions,
     split_error,

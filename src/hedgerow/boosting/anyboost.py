@@ -21,8 +21,7 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoredRows, ScoreUpdate, Step
 from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import RoundResult
-from hedgerow.boosting.row_weights import Distribution
-from hedgerow.boosting.weak_learners import split_error, vote_directions
+from hedgerow.boosting.weak_learners import Distribution, split_error, vote_directions
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.threads import cached_property
 

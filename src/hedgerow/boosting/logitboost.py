@@ -16,9 +16,9 @@ import numpy as np
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import CHANCE, ScoredRows, ScoreUpdate, Step
+from hedgerow.boosting.adaboost_members import FittedMember
 from hedgerow.boosting.anyboost import LossRule
-from hedgerow.boosting.row_weights import Classes, Distribution
-from hedgerow.boosting.weak_learners import FittedMember, NumericTargets, Targets
+from hedgerow.boosting.weak_learners import Classes, Distribution, NumericTargets, Targets
 from hedgerow.losses import Loss, make_loss
 from hedgerow.losses.base import LogitLink, SoftmaxLink
 from hedgerow.threads import cached_property

@@ -22,7 +22,6 @@ from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble
 from hedgerow.members import accepts_weights
 from hedgerow.memory import FitSize, estimate_bagging
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.table.reading import check_same_columns
 
@@ -254,7 +253,7 @@ class BaggingBase(BaggedEnsemble):
     def _means(self, X: Any) -> Floats:
         """Mean predictions (rows, outputs) of the members."""
         table, members = self._member_input(X), self._members()
-        require_prediction_memory(type(self).__name__, table.shape[0], members.n_outputs, arrays=2)
+        self._require_prediction_memory(table.shape[0], members.n_outputs, arrays=2)
         return members.means(table, self._runner())
 
     def _member_tags(self) -> Any:

@@ -41,12 +41,15 @@ from hedgerow.estimators.remote_input import (
     score_remote,
 )
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable
 from hedgerow.table.table import plain_table
 from hedgerow.threads import resolve_n_jobs
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+_FEW_PREDICTIONS = 100_000  # numbers that need no check of memory
 
 
 def supports_dask(method: Method) -> Method:
@@ -221,6 +224,13 @@ class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
         if type(X) is not np.ndarray:
             require_in_memory(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
+
+    def _require_prediction_memory(
+        self, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
+    ) -> None:
+        """Raise MemoryError for predictions (rows, outputs) that are too large; few are not checked."""
+        if n_rows * n_outputs > _FEW_PREDICTIONS:
+            require_prediction_memory(type(self).__name__, n_rows, n_outputs, arrays, item_bytes)
 
     def _predict_stream(
         self, X: Any, predict: Callable[[Any], NDArray[Any]], axis: int = 0

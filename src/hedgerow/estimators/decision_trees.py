@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
-from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, WeakTreeLearner
+from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, RowWeights, WeakTreeLearner
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
@@ -24,7 +23,6 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.memory import FitSize, estimate_weak_trees, weak_tree_nodes
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import Team, resolve_n_jobs
 
@@ -107,7 +105,7 @@ class WeakTreeEstimator(EnsembleBase, abc.ABC):
         if joined is not None:
             return joined
         table = self._read(X)
-        require_prediction_memory(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
+        self._require_prediction_memory(table.n_rows, len(self.model_.start), arrays=2)
         return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
 
     @supports_dask

@@ -29,7 +29,7 @@ from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import CustomLoss, Loss, make_loss
-from hedgerow.system_memory import require_prediction_memory
+from hedgerow.losses.base import LogitLink
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
@@ -138,7 +138,7 @@ class GradientBoostingBase(BoostingBase):
         """
         model = self._tree_model("apply")
         table = self._read(X)
-        require_prediction_memory(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
+        self._require_prediction_memory(table.n_rows, model.forest.n_trees, item_bytes=4)
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
@@ -270,6 +270,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         if accepted != n_classes:
             raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
         return loss
+
+    def _sign_decides(self) -> bool:
+        return type(self.loss_.link) is LogitLink  # the link of a user may be any function
 
     def _largest_margin(self, n_rounds: int) -> float:
         largest = float(self._tree_model("margins").max_scores[n_rounds])

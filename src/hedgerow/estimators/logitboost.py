@@ -239,6 +239,9 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
             second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums may be rounded in another order
         return np.stack([1.0 - second, second], axis=1)
 
+    def _sign_decides(self) -> bool:
+        return False  # a custom cost may have any probability
+
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         cost = self._fitted_cost
         total = math.fsum(self._statistics.weights[: number + 1])

@@ -21,6 +21,7 @@ from hedgerow.boosting.callbacks import Callback
 from hedgerow.estimators import remote_input
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes, short, table_keys
 from hedgerow.estimators.targets import (
+    LARGEST,
     apply_class_weight,
     as_column,
     as_labels,
@@ -48,6 +49,8 @@ class NumberTarget:
 
     def encode(self, y: NDArray[Any]) -> Floats:
         """Return the numbers of y."""
+        if y.dtype == np.float64 and y.ndim == 1 and np.all(np.abs(y) <= LARGEST):
+            return y.copy()  # kernels would be compiled again for a read-only array
         return as_numbers(y)
 
 
