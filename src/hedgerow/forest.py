@@ -129,7 +129,7 @@ class Forest(PickledWithoutCache):
                 f"a forest must have at most {kernels.MOST_NODES:,} nodes and {kernels.MOST_COLUMNS:,} "
                 f"columns; got {n_nodes:,} nodes and a split of column {last_column:,}"
             )
-        words = (
+        packed_nodes = (
             (child.astype(np.uint64) << np.uint64(kernels.CHILD_SHIFT))
             | (self.column.astype(np.uint64) << np.uint64(kernels.COLUMN_SHIFT))
             | (threshold.astype(np.uint64) << np.uint64(kernels.THRESHOLD_SHIFT))
@@ -149,7 +149,7 @@ class Forest(PickledWithoutCache):
             n_top=n_top,
             depth_below=below,
             entry=entry,
-            words=words,
+            words=packed_nodes,
             set_number=self.set_number,
             masks=masks,
             value=self.value,

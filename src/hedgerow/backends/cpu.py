@@ -115,7 +115,7 @@ class TrainingScores(TreeScores):
         self._fit, self.validation, self._grower = fit, validation, grower
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
-        self._searches_lines = self.loss.needs_line_search or not fit.options.newton
+        self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:

@@ -72,7 +72,7 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
 def _is_rowwise(loss: Loss, *, newton: bool) -> bool:
     """Return whether gradients and leaf values need single rows and sums only."""
     prepares = type(loss).prepare is not Loss.prepare
-    return newton and loss.splittable and not loss.needs_line_search and not prepares
+    return newton and loss.splittable and not loss.requires_line_search and not prepares
 
 
 # --- shards that are created again after a loss

@@ -235,9 +235,10 @@ class BaggingBase(BaggedEnsemble):
         classes = getattr(self, "classes_", None)
         return FittedMembers(self.estimators_, columns, classes, self._soft, self._weights)
 
-    def _read_raw(self, X: Any) -> RawTable:
-        """Return X in memory with the columns of the model."""
-        check_is_fitted(self, "estimators_")
+    def _read(self, X: Any) -> Any:
+        """Return X in memory, of any type, with the columns of the model."""
+        if not hasattr(self, "estimators_"):
+            check_is_fitted(self, "estimators_")
         name = type(self).__name__
         if type(X) is not np.ndarray:
             require_in_memory(X, f"this method of {name}")
@@ -247,7 +248,7 @@ class BaggingBase(BaggedEnsemble):
 
     def _member_input(self, X: Any) -> RawTable:
         """Return X as the members receive it."""
-        table = self._read_raw(X)
+        table: RawTable = self._read(X)
         return table.as_matrix() if self._sampler.replace_columns else table
 
     def _means(self, X: Any) -> Floats:

@@ -276,6 +276,18 @@ class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
     classes_: NDArray[Any]
 
     @supports_dask
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of every row; the first of equal ones.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)  # first: it checks that the model is fitted
+        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
+        return labels
+
+    @supports_dask
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`.
 

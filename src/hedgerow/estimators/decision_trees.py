@@ -133,13 +133,6 @@ class ClassTree(ClassifierBase, WeakTreeEstimator):
         """Shares of the classes in the leaf of every row, (n_samples, n_classes)."""
         return np.ascontiguousarray(self._scores(X).T)
 
-    @supports_dask
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Heaviest class in the leaf of every row; ties go to the first class."""
-        probabilities = self.predict_proba(X)  # first: it checks that the model is fitted
-        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
-        return labels
-
 
 class DecisionStump(ClassTree):
     """A tree of one split: the classic weak learner.
@@ -339,19 +332,8 @@ class DecisionTreeRegressor(RegressorBase, WeakTreeEstimator):
 
     Parameters
     ----------
-    max_depth, max_leaf_nodes : int or None
-        Limits; None for no limit. The leaf with the largest gain is split first.
-    min_weight_fraction_leaf : float
-        Minimum fraction of the total weight in a leaf.
-    max_bins : int
-        Maximum number of bins of a numeric column, up to 65,535.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges at which numeric columns are split; see the notes of `DecisionStump`. None for quantiles of the
-        training rows.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
-    n_jobs : int or None
-        Number of threads; None and -1 for all cores. The tree does not depend on it.
+    max_depth, max_leaf_nodes, min_weight_fraction_leaf, max_bins, bin_edges, categorical_features, n_jobs
+        As in `DecisionTreeClassifier`.
 
     Attributes
     ----------

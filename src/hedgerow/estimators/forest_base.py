@@ -320,15 +320,3 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         float64 array of shape (n_samples, n_classes)
         """
         return self._means(X)
-
-    @supports_dask
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of every row; the first one of equal classes.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        means = self._means(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
-        return labels
