@@ -53,7 +53,7 @@ def new_rows(problem, n, seed=9):
 
 def tree_votes(tree, n_classes, codes):
     """Yield the vote of a tree for each row, and its leaf."""
-    nodes = decode(tree.words, tree.sets, tree.set_number)
+    nodes = decode(tree.nodes, tree.sets, tree.set_number)
     for row in codes:
         leaf = leaf_of(nodes, row)
         number = nodes[leaf].number
@@ -116,7 +116,7 @@ def test_forest_of_trees_with_and_without_sets():
     for order in ((one_row, all_rows), (all_rows, one_row), (one_row, all_rows, one_row, all_rows)):
         trees = [grower.grow(number, draws) for number, draws in enumerate(order)]
         forest = VoteForest.of(trees, 2)
-        assert len(forest.set_number) == len(forest.words)
+        assert len(forest.set_number) == len(forest.nodes)
         codes, table, bins = new_rows(problem, 50)
         assert forest.votes(EncodedRows(table, bins), 1).tolist() == votes_by_walking(trees, 2, codes, 2)[0]
 
@@ -149,7 +149,7 @@ def test_a_tree_may_be_one_leaf():
         pure = problem.take(np.zeros(60, int))
         trees = [problem.grow(), pure.grow()]
         forest = VoteForest.of(trees, n_classes)
-        assert len(forest.words) == 2
+        assert len(forest.nodes) == 2
         codes, table, bins = new_rows(problem, 3)
         sums, _ = votes_by_walking(trees, n_classes, codes, forest.n_outputs)
         assert forest.votes(EncodedRows(table, bins), 2).tolist() == sums
@@ -172,7 +172,7 @@ def test_importances_are_mean_shares_of_the_gains():
     def tree(*gains):
         none = np.empty(0, np.int64)
         return VotingTree(
-            words=np.array([3], np.uint64), values=np.empty((0, 2)), sets=np.empty((0, 4), np.uint64),
+            nodes=np.array([3], np.uint64), values=np.empty((0, 2)), sets=np.empty((0, 4), np.uint64),
             set_number=none.astype(np.int32), gains=np.array(gains), leaf_starts=none,
             leaf_rows=none.astype(np.uint32),
         )  # fmt: skip

@@ -353,7 +353,7 @@ def shape_of(X: Any) -> tuple[int, int] | None:
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
-    return (int(shape[0]), int(shape[1])) if all(hasattr(part, "__index__") for part in shape) else None
+    return (int(shape[0]), int(shape[1])) if all(hasattr(length, "__index__") for length in shape) else None
 
 
 def require_input_memory(X: Any, name: str, *, encoded: bool = True) -> None:

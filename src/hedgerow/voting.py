@@ -1,6 +1,6 @@
 """VoteForest: deep trees whose leaf values are averaged, as flat compact arrays.
 
-Trees are stored one after the other; tree t owns the words starts[t]:starts[t + 1], one per node, see
+Trees are stored one after the other; tree t owns nodes[starts[t]:starts[t + 1]], 64 bits each, see
 `kernels.cpu.votes`. Most leaves of a classifier hold one class: such a leaf stores only the class number. All
 other leaves refer to a row of values: class probabilities, or the means of the outputs.
 
@@ -100,7 +100,7 @@ class VotingTree:
 
     Parameters
     ----------
-    words : uint64 (nodes,)
+    nodes : uint64 (nodes,)
     values : float64 (rows, classes or outputs)
     sets : uint64 (sets, 4), the codes that go left at categorical splits
     set_number : int32 (nodes,), or empty without categorical columns
@@ -109,7 +109,7 @@ class VotingTree:
     leaf_rows : uint32, the training rows of leaf k are leaf_rows[leaf_starts[k]:leaf_starts[k + 1]]
     """
 
-    words: NDArray[np.uint64]
+    nodes: NDArray[np.uint64]
     values: Floats
     sets: NDArray[np.uint64]
     set_number: NDArray[np.int32]
@@ -125,7 +125,7 @@ class VoteForest(PickledWithoutCache):
     Parameters
     ----------
     starts, value_starts, set_starts : int64 (trees + 1,)
-    words, values, sets, set_number
+    nodes, values, sets, set_number
         Those of the trees, one after the other; `set_number` is empty if no tree has sets.
     gains : float64 (trees, columns)
     n_pure : int
@@ -133,7 +133,7 @@ class VoteForest(PickledWithoutCache):
     """
 
     starts: Integers
-    words: NDArray[np.uint64]
+    nodes: NDArray[np.uint64]
     value_starts: Integers
     values: Floats
     set_starts: Integers
@@ -147,8 +147,8 @@ class VoteForest(PickledWithoutCache):
         """Concatenate grown trees, in order."""
         has_sets = any(len(tree.sets) for tree in trees)
         return cls(
-            starts=_ends([len(tree.words) for tree in trees]),
-            words=np.concatenate([tree.words for tree in trees]),
+            starts=_ends([len(tree.nodes) for tree in trees]),
+            nodes=np.concatenate([tree.nodes for tree in trees]),
             value_starts=_ends([len(tree.values) for tree in trees]),
             values=np.concatenate([tree.values for tree in trees]),
             set_starts=_ends([len(tree.sets) for tree in trees]),
@@ -173,7 +173,7 @@ class VoteForest(PickledWithoutCache):
         """Return the same forest, with a set number for every node if the other forest has them."""
         if self.set_number.size or not other.set_number.size:
             return self
-        return replace(self, set_number=np.full(len(self.words), -1, np.int32))
+        return replace(self, set_number=np.full(len(self.nodes), -1, np.int32))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by name."""
@@ -199,7 +199,7 @@ class VoteForest(PickledWithoutCache):
         """The arrays as the kernels take them."""
         pure = np.array([self.n_pure], np.int64)
         return VoteTrees(
-            self.starts, self.words, self.value_starts, self.values, self.set_starts, self.sets,
+            self.starts, self.nodes, self.value_starts, self.values, self.set_starts, self.sets,
             self.set_number, pure,
         )  # fmt: skip
 

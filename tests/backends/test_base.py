@@ -5,7 +5,7 @@ import pytest
 
 from hedgerow.backends.base import TreeRound
 from hedgerow.boosting import gradient_boosting
-from hedgerow.growing.statistics import Quantiser
+from hedgerow.growing.grower import Quantiser
 from hedgerow.growing.weak_tree import codes_left
 from hedgerow.table.dataset import Dataset
 from reference_grower import ReferenceGrower, RowsInMemory

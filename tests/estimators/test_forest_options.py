@@ -67,7 +67,7 @@ def test_min_samples_split(kind):
     model = kind(4, bootstrap=False, min_samples_split=40, random_state=0).fit(X, y)
     for tree, depth in enumerate(depths(model)):
         forest = model.model_.forest
-        words = forest.words[forest.starts[tree] : forest.starts[tree + 1]].tolist()
+        words = forest.nodes[forest.starts[tree] : forest.starts[tree + 1]].tolist()
         sizes = np.bincount(model.apply(X)[:, tree], minlength=len(words))
         for node in reversed(range(len(words))):
             if words[node] & 3 != 3:
@@ -105,7 +105,7 @@ def test_the_best_leaves_are_grown_first():
 def test_min_impurity_decrease(kind):
     X, y = data_for(kind)
     models = [kind(5, min_impurity_decrease=a, random_state=0).fit(X, y) for a in (0.0, 0.004, 0.01, 1e3)]
-    sizes = [len(model.model_.forest.words) for model in models]
+    sizes = [len(model.model_.forest.nodes) for model in models]
     assert sizes[0] > sizes[1] > sizes[2] > sizes[3] == 5
 
 
@@ -120,7 +120,7 @@ def test_min_impurity_decrease_equals_that_of_scikit_learn(criterion):
     gain = tree.impurity[0] - np.dot(tree.impurity[1:], tree.weighted_n_node_samples[1:]) / 100
     for factor, n_nodes in [(0.999, 3), (1.001, 1)]:
         model = mine(1, criterion=criterion, bootstrap=False, min_impurity_decrease=gain * factor)
-        assert len(model.fit(x[:, np.newaxis], y).model_.forest.words) == n_nodes
+        assert len(model.fit(x[:, np.newaxis], y).model_.forest.nodes) == n_nodes
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,7 +132,7 @@ def test_max_features(kind):
     roots = []
     for max_features in (1, None):
         forest = kind(40, max_features=max_features, max_depth=1, random_state=0).fit(X, y).model_.forest
-        columns = [word >> 18 & 0x3FFFF for word in forest.words[forest.starts[:-1]].tolist()]
+        columns = [word >> 18 & 0x3FFFF for word in forest.nodes[forest.starts[:-1]].tolist()]
         roots.append(np.bincount(columns, minlength=6))
     assert roots[0].min() > 0
     assert roots[1][2] >= 38  # a random cut near the end of the range gains little
@@ -158,7 +158,7 @@ def test_constant_columns_do_not_count_in_max_features(kind):
     X, y = data_for(kind)
     wide = np.column_stack([np.zeros((300, 40)), X, np.ones((300, 40))])
     model = kind(3, max_features=1, random_state=0, bootstrap=False).fit(wide, y)
-    splits = [word >> 18 & 0x3FFFF for word in model.model_.forest.words.tolist() if word & 3 != 3]
+    splits = [word >> 18 & 0x3FFFF for word in model.model_.forest.nodes.tolist() if word & 3 != 3]
     assert set(splits) == set(range(40, 45))
     assert not model.feature_importances_[:40].any()
 

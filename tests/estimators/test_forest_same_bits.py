@@ -314,7 +314,7 @@ def test_seeds_make_other_forests_and_the_same_again(kind, bootstrap):
 def test_every_tree_is_its_own(kind):
     X, y = data_for(kind)
     forest = kind(10, random_state=0, max_features=2).fit(X, y).model_.forest
-    trees = {forest.words[a:b].tobytes() for a, b in zip(forest.starts[:-1], forest.starts[1:], strict=True)}
+    trees = {forest.nodes[a:b].tobytes() for a, b in zip(forest.starts[:-1], forest.starts[1:], strict=True)}
     assert len(trees) == 10
 
 

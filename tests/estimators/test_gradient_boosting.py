@@ -162,3 +162,29 @@ def test_column_names_are_those_of_the_last_fit():
     model.fit(X, y)
     assert not hasattr(model, "feature_names_in_")
     assert model.n_features_in_ == 4
+
+
+class ShiftedLogLoss:
+    """The log-loss of y and raw - 1: the second class is the more probable one above the score 1."""
+
+    def loss(self, y, raw):
+        return np.log1p(np.exp(raw - 1.0)) - y * (raw - 1.0)
+
+    def gradient_hessian(self, y, raw):
+        p = self.inverse_link(raw)
+        return p - y, p * (1.0 - p)
+
+    def inverse_link(self, raw):
+        return 1.0 / (1.0 + np.exp(1.0 - raw))
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential", ShiftedLogLoss()])
+def test_predicted_classes_are_the_most_probable_also_where_scores_are_close_to_0(loss):
+    X, y = classes(n_classes=2)
+    model = classifier(loss=loss, n_estimators=5).fit(X, y)
+    probabilities = model.predict_proba(X)
+    assert np.array_equal(model.predict(X), model.classes_[np.argmax(probabilities, axis=1)])
+    for raw in ([0.5, -0.5, 0.7], [1e-18, -1e-18, 0.0, 0.5, -0.5]):  # 1e-18 rounds to a probability of 1/2
+        scores = np.array([raw])
+        expected = model.classes_[np.argmax(model._probabilities(scores), axis=1)]
+        assert np.array_equal(model._most_probable(scores), expected)

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from boosting_cases import classes, numbers, regressor, signal, target
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.growing import statistics
+from hedgerow.growing import grower
 
 LEAVES = 15
 ROUNDS = 40
@@ -157,7 +157,7 @@ def test_heavy_tails_are_fitted_as_well_as_with_floats(monkeypatch):
     assert np.all(mine <= 1.02 * theirs)
     wide, theirs = both("squared_error")
     np.testing.assert_allclose(wide, theirs, rtol=1e-3)  # 40 bits are as good as floats
-    monkeypatch.setattr(statistics, "_FINE_MEAN", 0)  # always packed into 16 bits
+    monkeypatch.setattr(grower, "_FINE_MEAN", 0)  # always packed into 16 bits
     packed = tail_errors(GradientBoostingRegressor, "squared_error", n_estimators=30)
     assert np.all(packed > wide)
     assert packed[0] > 1.05 * wide[0]
@@ -166,7 +166,7 @@ def test_heavy_tails_are_fitted_as_well_as_with_floats(monkeypatch):
 def test_ordinary_targets_are_packed():
     X, y = numbers()
     kinds = []
-    measure = statistics.Quantiser.quantise
+    measure = grower.Quantiser.quantise
     with pytest.MonkeyPatch.context() as patch:
 
         def watched(self, gradient, hessian):
@@ -174,7 +174,7 @@ def test_ordinary_targets_are_packed():
             kinds.append(len(measured.statistics.packed) > 0)
             return measured
 
-        patch.setattr(statistics.Quantiser, "quantise", watched)
+        patch.setattr(grower.Quantiser, "quantise", watched)
         regressor().fit(X, y)
         assert all(kinds)
         kinds.clear()

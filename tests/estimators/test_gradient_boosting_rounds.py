@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import EarlyStopping, TimeLimit
 from hedgerow.estimators import boosting_base
-from hedgerow.growing.statistics import Quantiser
+from hedgerow.growing.grower import Quantiser
 from terminal import Terminal
 
 # --- history

@@ -30,7 +30,7 @@ def simple(codes, y, n_classes=0, **rules):
 
 def predicted(problem, tree, codes):
     """Predictions for rows with these codes: the share of each class, or the numbers."""
-    nodes, first = decode(tree.words, tree.sets, tree.set_number), problem.n_classes
+    nodes, first = decode(tree.nodes, tree.sets, tree.set_number), problem.n_classes
     for row in codes:
         number = nodes[leaf_of(nodes, row)].number
         yield np.eye(first)[number] if number < first else tree.values[number - first]
@@ -88,7 +88,7 @@ def test_bundled_columns_are_split_one_by_one():
     assert problem.table.stored.tolist() == [0, 0, 0, 0]
     tree = problem.grow()
     problem.check(tree)
-    used = {node.column for node in decode(tree.words, tree.sets, tree.set_number)}
+    used = {node.column for node in decode(tree.nodes, tree.sets, tree.set_number)}
     assert used == {None, 0, 1, 2, 3}
 
 
@@ -155,7 +155,7 @@ def test_exclusive_or_needs_two_splits():
     for problem in (simple(codes, [0, 1, 1, 0] * 3, 2), simple(codes, [0, 1, 1, 0] * 3)):
         tree = problem.grow()
         problem.check(tree)
-        assert len(tree.words) == 7
+        assert len(tree.nodes) == 7
         assert [row[-1] for row in predicted(problem, tree, codes)] == [0, 1, 1, 0] * 3
 
 
@@ -166,7 +166,7 @@ def test_leaves_are_as_many_as_allowed_and_gain_most(most):
     problem = simple(codes, np.arange(60) ** 1.5, max_leaves=most)
     tree = problem.grow()
     problem.check(tree)
-    assert len(tree.words) == 2 * min(most, 60) - 1
+    assert len(tree.nodes) == 2 * min(most, 60) - 1
 
 
 @pytest.mark.parametrize("n_classes", [0, 2])
@@ -201,7 +201,7 @@ def test_rows_of_the_leaves_are_those_in_the_bag():
         with patch.object(deep, "_BLOCK_ROWS", block_rows):
             tree = problem.grow(keep_rows=True)
         assert sorted(tree.leaf_rows.tolist()) == np.flatnonzero(problem.draws).tolist()
-        nodes = decode(tree.words, tree.sets, tree.set_number)
+        nodes = decode(tree.nodes, tree.sets, tree.set_number)
         for leaf in range(len(tree.values)):
             rows = tree.leaf_rows[tree.leaf_starts[leaf] : tree.leaf_starts[leaf + 1]]
             assert {nodes[leaf_of(nodes, problem.codes[row])].number for row in rows.tolist()} == {leaf}
@@ -214,7 +214,7 @@ def test_impurity_is_the_mean_over_the_outputs(n_outputs, criterion):
     fall = 1.0 if criterion == "squared_error" else (np.log(1 / 2) + 3 * np.log(3 / 2)) / 2
     for share, n_nodes in ((0.99, 3), (1.01, 1)):
         problem = simple([[1], [1], [2], [2]], y, criterion=criterion, min_gain=fall * share)
-        assert len(problem.grow().words) == n_nodes
+        assert len(problem.grow().nodes) == n_nodes
 
 
 # --- extremes
@@ -240,7 +240,7 @@ def test_constant_columns_are_skipped_among_a_hundred():
     problem = simple(codes, rng.integers(0, 2, 40), 2, columns_per_node=3)
     tree = problem.grow()
     problem.check(tree)
-    assert len(tree.words) > 5
+    assert len(tree.nodes) > 5
 
 
 def test_a_table_that_does_not_vary_is_one_leaf():
@@ -250,7 +250,7 @@ def test_a_table_that_does_not_vary_is_one_leaf():
     ):
         tree = problem.grow()
         problem.check(tree)
-        assert len(tree.words) == 1
+        assert len(tree.nodes) == 1
         assert len(tree.values) == 1
 
 

@@ -11,7 +11,7 @@ from sklearn import tree as sklearn_tree
 
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.binning import find_bins
-from hedgerow.boosting.row_weights import RowWeights
+from hedgerow.boosting.weak_learners import RowWeights
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weak import Sample

@@ -27,7 +27,7 @@ from hedgerow import (
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import check_counts, find_bins
 from hedgerow.dtypes import MOST_ROWS
-from hedgerow.growing.statistics import Quantiser, Weights
+from hedgerow.growing.grower import Quantiser, Weights
 from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_stump_sides, wrong_weight
 from hedgerow.kernels.cpu.binning import add_code_keys, cut_positions, encode, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS

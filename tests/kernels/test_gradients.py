@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.growing.statistics import Quantiser, Weights
+from hedgerow.growing.grower import Quantiser, Weights
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, spread
 from hedgerow.threads import Team
 from reference_grower import channels

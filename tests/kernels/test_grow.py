@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.growing import grower
-from hedgerow.growing.grower import GrowthOptions, TreeGrower
-from hedgerow.growing.statistics import RowStatistics
+from hedgerow.growing.grower import GrowthOptions, RowStatistics, TreeGrower
 from hedgerow.kernels.cpu.records import Statistics
 from hedgerow.threads import Team
 from reference_grower import channels

@@ -32,7 +32,7 @@ def check(case):
     compiled, python = both_ways(case.grow)
     assert bytes_of(python) == bytes_of(compiled)
     case.check(python)
-    assert len(python.words) > 4
+    assert len(python.nodes) > 4
 
 
 @pytest.mark.parametrize(("n_outputs", "random_cuts"), [(1, True), (2, False)])

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from hedgerow.growing.grower import GrowthOptions
-from hedgerow.growing.statistics import RowStatistics
+from hedgerow.growing.grower import GrowthOptions, RowStatistics
 from hedgerow.kernels.cpu.records import NODE, SPLIT, Search, Statistics
 from hedgerow.kernels.cpu.split import gains_enough, leaf_value, search_column
 from reference_grower import best_split, running_sums

@@ -72,8 +72,8 @@ def test_hessian_is_the_slope_of_the_gradient(name):
     y, raw = sample(loss)
     _, hessian = fill(loss, y, raw)
     assert loss.constant_hessian == bool((hessian == 1.0).all())
-    assert loss.needs_line_search == (name in NO_CURVATURE)
-    if loss.needs_line_search:
+    assert loss.requires_line_search == (name in NO_CURVATURE)
+    if loss.requires_line_search:
         return
     step = 1e-6
     for k in range(loss.n_outputs):

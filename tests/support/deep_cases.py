@@ -110,7 +110,7 @@ class Problem:
 
 def bytes_of(tree):
     """All arrays of a tree, except the rows of its leaves."""
-    names = ("words", "values", "sets", "set_number", "gains")
+    names = ("nodes", "values", "sets", "set_number", "gains")
     return {name: getattr(tree, name).tobytes() for name in names}
 
 

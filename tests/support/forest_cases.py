@@ -81,7 +81,7 @@ def predictions_by_tree(model, X):
     forest, leaves = model.model_.forest, model.apply(X)
     predicted = np.zeros((forest.n_trees, len(leaves), forest.n_outputs))
     for tree in range(forest.n_trees):
-        words = forest.words[forest.starts[tree] : forest.starts[tree + 1]].tolist()
+        words = forest.nodes[forest.starts[tree] : forest.starts[tree + 1]].tolist()
         values = forest.values[forest.value_starts[tree] : forest.value_starts[tree + 1]]
         for row, leaf in enumerate(leaves[:, tree].tolist()):
             assert words[leaf] & 3 == 3
@@ -102,7 +102,7 @@ def depths(model):
     """The depth of every node, a list for every tree."""
     forest, found = model.model_.forest, []
     for tree in range(forest.n_trees):
-        words = forest.words[forest.starts[tree] : forest.starts[tree + 1]].tolist()
+        words = forest.nodes[forest.starts[tree] : forest.starts[tree + 1]].tolist()
         depth = [0] * len(words)
         for node, word in enumerate(words):  # children come after their parent
             if word & 3 != 3:

@@ -83,7 +83,7 @@ class Replay:
 
     def __init__(self, task, tree):
         self.task, self.tree = task, tree
-        self.nodes = decode(tree.words, tree.sets, tree.set_number)
+        self.nodes = decode(tree.nodes, tree.sets, tree.set_number)
         self.least_gain = least_gain(task)
         share = task.rules.min_weight_fraction * (1.0 - 2.0**-40)  # allows for rounding
         self.least_weight = math.ceil(share * sum(task.weight))

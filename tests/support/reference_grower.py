@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.dtypes import CODE
-from hedgerow.growing.grower import GrownTree, GrowthOptions, make_nodes
-from hedgerow.growing.statistics import RowStatistics
+from hedgerow.growing.grower import GrownTree, GrowthOptions, RowStatistics, make_nodes
 from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search, Statistics

@@ -4,8 +4,7 @@ import numpy as np
 
 import oracle
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.growing.grower import TreeGrower
-from hedgerow.growing.statistics import Quantiser, Weights
+from hedgerow.growing.grower import Quantiser, TreeGrower, Weights
 from hedgerow.threads import Team
 from reference_grower import ReferenceGrower, RowsInMemory, channels
 

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.grower import GrowthOptions
-from hedgerow.growing.statistics import Weights
+from hedgerow.growing.grower import GrowthOptions, Weights
 from hedgerow.losses import Loss
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import Team

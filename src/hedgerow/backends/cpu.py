@@ -17,8 +17,7 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
-from hedgerow.growing.grower import GrownTree, TreeGrower
-from hedgerow.growing.statistics import Quantiser, RowStatistics
+from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
@@ -116,7 +115,7 @@ class TrainingScores(TreeScores):
         self._fit, self.validation, self._grower = fit, validation, grower
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
-        self._searches_lines = self.loss.needs_line_search or not fit.options.newton
+        self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:

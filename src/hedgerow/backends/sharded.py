@@ -23,10 +23,9 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
-from hedgerow.growing.grower import GrownTree
+from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, piece_rows
 from hedgerow.growing.sharded_grower import RoundGrower
 from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
-from hedgerow.growing.statistics import NOT_FINITE, RowStatistics, piece_rows
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
@@ -73,7 +72,7 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
 def _is_rowwise(loss: Loss, *, newton: bool) -> bool:
     """Return whether gradients and leaf values need single rows and sums only."""
     prepares = type(loss).prepare is not Loss.prepare
-    return newton and loss.splittable and not loss.needs_line_search and not prepares
+    return newton and loss.splittable and not loss.requires_line_search and not prepares
 
 
 # --- shards that are created again after a loss

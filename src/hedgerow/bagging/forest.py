@@ -24,7 +24,7 @@ from hedgerow.bagging.sampling import OutOfBag, TreeSampler, count_or_share
 from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
-from hedgerow.growing.statistics import Weights
+from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.binning import add_code_keys, add_keys
 from hedgerow.kernels.native import prepare
 from hedgerow.losses.base import weighted_mean

@@ -151,8 +151,8 @@ class OutOfBagTrees:
         bits = np.empty((n_rows, -(-n_trees // 8)), np.uint8)
         for group in range(bits.shape[1]):
             trees = in_bag[8 * group : 8 * group + 8]
-            trained = np.unpackbits(trees, axis=1, count=n_rows, bitorder="little")
-            bits[:, group] = np.packbits(trained == 0, axis=0, bitorder="little")[0]
+            in_sample = np.unpackbits(trees, axis=1, count=n_rows, bitorder="little")
+            bits[:, group] = np.packbits(in_sample == 0, axis=0, bitorder="little")[0]
         return cls(bits, np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
 
 

@@ -59,9 +59,25 @@ class RawTable:
         check_not_empty(table.shape, estimator_name)
         return table
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of an array or a sparse matrix; None for a data frame."""
+        return None if self.is_frame else self.X.dtype
+
+    @property
     def schema(self) -> Schema:
         """The column names, as a model stores them."""
-        return Schema(self.shape[1], self.names, (None,) * self.shape[1])
+        return Schema(self.n_columns, self.names, (None,) * self.n_columns)
 
     def not_finite_rows(self) -> Integers:
         """The rows of a numeric array or sparse matrix with NaN or infinity."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, Keys, RowNumbers
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.growing.statistics import Weights
+from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.random import (
     BAG_COLUMNS,
     BAG_SEEDS,

@@ -21,11 +21,13 @@ import numpy as np
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoreUpdate, Step
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.adaboost_members import FittedMember
 from hedgerow.boosting.weak_learners import (
+    Classes,
     ClassTargets,
-    FittedMember,
+    Distribution,
     NumericTargets,
+    RowWeights,
     Targets,
     probability_directions,
     split_error,
@@ -42,7 +44,7 @@ class VoteRule(AdaBoostRule):
     """A member votes with weight alpha. Subclasses set the factor of the logarithm and the chance level."""
 
     share: ClassVar[float] = 0.5
-    needs_half: ClassVar[bool] = False  # require an error below 1/2 for any number of classes
+    error_below_half: ClassVar[bool] = False  # require an error below 1/2 for any number of classes
 
     @classmethod
     def steepness_for(cls, n_classes: int) -> float:  # noqa: ARG003 - other rules use it
@@ -59,11 +61,11 @@ class VoteRule(AdaBoostRule):
         right, wrong = split_error(learner)
         error = wrong / (right + wrong)
         k = self.n_classes
-        chance = 0.5 if self.needs_half else (k - 1.0) / k
+        chance = 0.5 if self.error_below_half else (k - 1.0) / k
         if error >= chance - CHANCE:
             return None
         if wrong:
-            odds = log(right / wrong) + (0.0 if self.needs_half else log(k - 1.0))
+            odds = log(right / wrong) + (0.0 if self.error_below_half else log(k - 1.0))
             alpha = self.learning_rate * self.share * odds
             normalizer = _two_sided(error, alpha * self.steepness / 2.0)
         else:  # a perfect learner decides alone: it has more weight than all others together
@@ -88,7 +90,7 @@ class M1Rule(VoteRule):
     """AdaBoost.M1."""
 
     share = 1.0
-    needs_half = True
+    error_below_half = True
 
 
 class SammeRule(VoteRule):

@@ -17,9 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.boosting.adaboost_members import FittedMember
 from hedgerow.boosting.loop import RoundResult, StopBoosting
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, FittedMember, Targets, probability_directions
+from hedgerow.boosting.weak_learners import (
+    Classes,
+    ClassTargets,
+    Distribution,
+    RowWeights,
+    Targets,
+    probability_directions,
+)
 from hedgerow.kernels.cpu.adaboost import add_table, wrong_weight
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows

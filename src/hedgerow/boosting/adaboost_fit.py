@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.binning import Bins, find_bins
+from hedgerow.binning import BinnedTable, Bins, find_bins
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions, ScoredRows, Step
+from hedgerow.boosting.adaboost_members import MemberLearner
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianRows, MedianTrees, VoteModel
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.r2 import R2Rule
-from hedgerow.boosting.row_weights import RowWeights, class_dtype
-from hedgerow.boosting.weak_learners import CodedRows, MemberLearner, RowSubset, WeakTreeLearner, code_rows
+from hedgerow.boosting.weak_learners import RowSubset, RowWeights, WeakTreeLearner, class_dtype
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.weak_tree import WeakRules
+from hedgerow.growing.weak_shards import RemoteRows
+from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.adaboost import WHOLE
 from hedgerow.kernels.native import prepare
 from hedgerow.members import predict_values, take_rows
@@ -37,6 +38,7 @@ from hedgerow.memory import (
 )
 from hedgerow.table import Table
 from hedgerow.table.dataset import Dataset
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel | MedianModel
@@ -208,6 +210,41 @@ def _median_rule(
 
 
 # --- ensembles: a learner, its input, and the model of its members
+
+
+class LocalRows:
+    """Codes of a table in memory; `RemoteRows` has the same methods for a remote table."""
+
+    def __init__(self, codes: BinnedTable, team: Team) -> None:
+        self.codes, self._team = codes, team
+
+    def make_grower(self, rules: WeakRules, team: Team) -> WeakGrower:
+        """Return a grower of trees on these rows."""
+        return WeakGrower(self.codes, rules, team)
+
+    def leaf_ids(self, tree: WeakTree) -> LeafIds:
+        """Return the node number of the leaf of every row."""
+        return tree.apply(self.codes, self._team)
+
+    def scores(self, forest: Forest, n_outputs: int) -> Floats:
+        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
+        scores = np.zeros((n_outputs, self.codes.n_rows))
+        for tree, output in enumerate(forest.output):
+            forest.add_coded_scores(self.codes, tree, scores[output], self._team)
+        return scores
+
+    def close(self) -> None:
+        """Nothing is remote."""
+
+
+CodedRows = LocalRows | RemoteRows
+
+
+def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
+    """Encode the rows of a table where they are; nothing else depends on the kind of table."""
+    if isinstance(table, RemoteTable):
+        return RemoteRows(table, bins, team.n_members)
+    return LocalRows(bins.encode(table, team, for_growing=False), team)
 
 
 class _TreeEnsemble:

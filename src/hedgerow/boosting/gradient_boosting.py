@@ -21,8 +21,7 @@ from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.grower import GrowthOptions
-from hedgerow.growing.statistics import Weights, mask_weights
+from hedgerow.growing.grower import GrowthOptions, Weights, mask_weights
 from hedgerow.kernels.native import prepare
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members

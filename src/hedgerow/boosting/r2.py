@@ -27,10 +27,10 @@ from hedgerow.boosting.adaboost_family import (
     ScoreUpdate,
     Step,
 )
+from hedgerow.boosting.adaboost_members import Fitted, FittedMember
 from hedgerow.boosting.adaboost_models import MedianRows
 from hedgerow.boosting.loop import RoundResult, StopBoosting
-from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import Fitted, FittedMember, NumericTargets
+from hedgerow.boosting.weak_learners import NumericTargets, RowWeights
 from hedgerow.elementary import exp
 from hedgerow.kernels.cpu import elementary
 from hedgerow.losses.base import weighted_mean
@@ -103,7 +103,9 @@ class R2Rule:
         exponents = self._exponents - alpha * (1.0 - losses)
         shift = float(exponents.max())  # rows without weight have -inf
         exponents -= shift
-        weight = self.weights.factor * exp(exponents)
+        weight = np.empty(len(exponents))
+        elementary.exp_into(exponents, weight)
+        weight *= self.weights.factor
         mean = self._mean(weight)
         normalizer: float = mean / self._mean_weight * elementary.exp(shift)
         self._exponents, self.row_weight, self._mean_weight = exponents, weight, mean

@@ -1,10 +1,18 @@
-"""Weak learners of the AdaBoost family: trees grown on codes, or any scikit-learn estimator fitted to X.
+"""Weights of the rows of a round, and the trees that are fitted under them.
+
+The distribution D over the training rows is stored as floats and as exact integers:
+
+    u  float64 (n,)   weight of a row, not normalized, without its copies
+    q  int64 (n,)     copies * round(u * 2**61 / sum)      used by the trees and for all errors
+
+Sums of q do not depend on the order of the rows, and 61 bits are more than a float64 has. An integer
+sample weight multiplies the rounded weight, so that it acts exactly as that many copies of the row.
 
 An update rule returns a list of targets for every round: one, or one for each class. A learner fits one tree
-or one clone to each of them. A fitted tree assigns every row to a leaf; a fitted estimator of another library
-is read as a tree whose leaves are the classes it predicts, or predicts a number for every row.
+to each of them, which assigns every row to a leaf; `adaboost_members` fits estimators of other libraries.
 """
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -13,29 +21,209 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.binning import BinnedTable, Bins
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
-from hedgerow.forest import Forest
-from hedgerow.growing.weak_shards import RemoteRows, ShardedWeakGrower
-from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
-from hedgerow.kernels.cpu.adaboost import sum_by_leaf
-from hedgerow.kernels.cpu.elementary import log_into
-from hedgerow.kernels.cpu.weak import Sample
-from hedgerow.members import (
-    accepts_weights,
-    fit_member,
-    indexable_rows,
-    predict_classes,
-    predict_probabilities,
-    predict_values,
-    take_rows,
+from hedgerow.growing.grower import Weights
+from hedgerow.growing.weak_shards import ShardedWeakGrower
+from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
+from hedgerow.kernels.cpu.adaboost import (
+    WHOLE,
+    fill_exponents,
+    raise_exponents,
+    round_moments,
+    round_weights,
+    sum_by_leaf,
+    weigh_rows,
+    weighted_sum,
 )
-from hedgerow.table import Table
-from hedgerow.table.remote import RemoteTable
-from hedgerow.threads import Team, cached_property
+from hedgerow.kernels.cpu.elementary import log_into
+from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
+from hedgerow.kernels.cpu.weak import Sample
+from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
+Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`
 _TARGET_STEPS = 1 << 30  # resolution of a numeric target between 0 and its largest value, when resampling
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
+
+
+def class_dtype(n_classes: int) -> type[np.integer[Any]]:
+    """Return the dtype of class numbers."""
+    return np.uint8 if n_classes <= 256 else np.int32
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Weights of the rows in one round."""
+
+    weight: Floats  # u
+    rounded: Integers  # q
+    total: float  # the sum of u times the copies
+
+
+class RowWeights:
+    """The sample weights of the training rows, and the computation of distributions from them."""
+
+    def __init__(
+        self,
+        sample_weight: Floats | None,
+        n_rows: int,
+        validation_rows: RowNumbers | None,
+        team: Team,
+    ) -> None:
+        self.n_rows, self.team = n_rows, team
+        self.counts: Integers | None = None  # copies of the rows, for bins; None if all are one
+        self._rows: RowNumbers | None = None  # None for all rows
+        self.plain_factor = self.copies = np.empty(0)  # empty if all are one
+        self.n_training_rows = self.n_copies = n_rows
+        if sample_weight is None and validation_rows is None:
+            return
+        weights = Weights.of(sample_weight, n_rows, validation_rows)
+        self.counts = weights.row_counts(n_rows)
+        all_train = len(weights.rows) == n_rows
+        self._rows = None if all_train else weights.rows
+        if weights.weight.size or not all_train:
+            self.plain_factor = np.zeros(n_rows)
+            rows = weights.rows
+            self.plain_factor[rows] = _near_one(weights.weight[rows]) if weights.weight.size else 1.0
+        self.copies = weights.copies.astype(np.float64)
+        self.n_training_rows = len(weights.rows)
+        self.n_copies = int(weights.copies[weights.rows].sum()) if weights.copies.size else len(weights.rows)
+
+    @property
+    def rows(self) -> RowNumbers:
+        """The rows that are trained on: those with a positive weight that are not validation rows."""
+        return np.arange(self.n_rows, dtype=np.uint32) if self._rows is None else self._rows
+
+    @cached_property
+    def factor(self) -> Floats:
+        """The sample weights, without copies, scaled so that the largest is near 1."""
+        return self.plain_factor if self.plain_factor.size else np.ones(self.n_rows)
+
+    @property
+    def rounded(self) -> Integers:
+        """The sample weights as integers; empty if all rows have the same weight."""
+        if not self.plain_factor.size and not self.copies.size:
+            return np.empty(0, np.int64)
+        return self.initial_distribution().rounded
+
+    @property
+    def sample_weight(self) -> Floats:
+        """The sample weights, 0 for rows that are not trained on."""
+        return self.factor * self.copies if self.copies.size else self.factor
+
+    def initial_distribution(self) -> Distribution:
+        """D of the first round: the sample weights."""
+        return self.distribution(self.factor.copy())
+
+    def distribution(self, weight: Floats, into: Integers | None = None) -> Distribution:
+        """Return D for weights that include the sample weights, but not the copies."""
+        total = self.sum(weight)
+        self._check_total(total)
+        rounded, copies = np.empty(self.n_rows, np.int64) if into is None else into, self.copies
+        scale = WHOLE / total
+        self.team.over_rows(
+            self.n_rows, lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b])
+        )
+        return Distribution(weight, rounded, total)
+
+    def _check_total(self, total: float) -> None:
+        if not (total > 0.0 and math.isfinite(total)):
+            raise FloatingPointError(
+                f"the weights of the rows sum to {total}: the scores have left the range of float64"
+            )
+
+    def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
+        """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
+        # The inverse of a subnormal number overflows.
+        scale, unit = WHOLE / self.sum(weight), min(1.0 / largest, sys.float_info.max) if largest else 0.0
+        first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: round_moments(
+                weight[a:b], target[a:b], copies[a:b], scale, unit, first[a:b], second[a:b]
+            ),
+        )
+        return first, second
+
+    def exponential(
+        self,
+        raw: Floats,
+        classes: Classes,
+        steepness: float,
+        factor: Floats | None = None,
+        into: Floats | None = None,
+    ) -> tuple[Floats, float]:
+        """Return u = factor * exp(exponent - shift) of every row and the shift, the largest exponent.
+
+        `factor` replaces the sample weights; `fill_exponents` documents the exponent.
+        """
+        factor = self.plain_factor if factor is None else factor
+        out = np.empty(self.n_rows) if into is None else into
+        tops: list[float] = []
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: tops.append(fill_exponents(raw, classes, steepness, factor, out, a, b)),
+        )
+        shift = max(tops)
+        self.team.over_rows(self.n_rows, lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
+        return out, shift
+
+    def exponential_distribution(
+        self,
+        raw: Floats,
+        classes: Classes,
+        steepness: float,
+        factor: Floats | None = None,
+        into: Distribution | None = None,
+    ) -> tuple[Distribution, float]:
+        """Return D of the exponential weights and their shift; `into` is a D whose memory is reused."""
+        weight, rounded = (None, None) if into is None else (into.weight, into.rounded)
+        if self.n_rows > CHUNK_ROWS:
+            weight, shift = self.exponential(raw, classes, steepness, factor, weight)
+            return self.distribution(weight, rounded), shift
+        factor = self.plain_factor if factor is None else factor
+        if weight is None or rounded is None:
+            weight, rounded = np.empty(self.n_rows), np.empty(self.n_rows, np.int64)
+        total, shift = weigh_rows(raw, classes, steepness, factor, self.copies, weight, rounded)
+        self._check_total(total)
+        return Distribution(weight, rounded, total), shift
+
+    def sum(self, weight: Floats) -> float:
+        """Sum the weights times the copies.
+
+        The sum has about 100 bits before it is rounded: it does not depend on threads or the order of rows,
+        and a weight of 2 gives the same sum as two copies of the row.
+        """
+        sums: list[float] = []
+        copies = self.copies
+        self.team.over_rows(
+            self.n_rows, lambda a, b: sums.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
+        )
+        return math.fsum(sums)
+
+    def normalized(self, weight: Floats, *, in_place: bool = False) -> Floats:
+        """Return D: weights with their copies, which sum to one."""
+        scaled = np.divide(weight, self.sum(weight), out=weight if in_place else None)
+        return np.multiply(scaled, self.copies, out=scaled) if self.copies.size else scaled
+
+
+def _near_one(weight: Floats) -> Floats:
+    """Scale weights by a power of two so that the largest is near 1: sums and scales do not overflow.
+
+    Weights below the resolution of the integers are raised to it: none becomes 0 times an exponential.
+    """
+    scaled: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
+    return np.maximum(scaled, 2.0**-62)
+
+
+def draw_sample(rounded: Integers, n_draws: int, seed: int, number: int) -> Integers:
+    """Draw row numbers with replacement, with probabilities proportional to the integer weights."""
+    draws = np.empty(n_draws, np.uint64)
+    draw_rows(seed, RESAMPLE, number, draws)
+    ends = np.cumsum(rounded)
+    positions = (draws % np.uint64(ends[-1])).astype(np.int64)
+    return np.searchsorted(ends, positions, side="right")
+
+
+# --- targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,41 +255,6 @@ class RowSubset:
     """Some of the training rows; their leaves are known from those of all training rows."""
 
     numbers: RowNumbers
-
-
-class LocalRows:
-    """Codes of a table in memory; `RemoteRows` has the same methods for a remote table."""
-
-    def __init__(self, codes: BinnedTable, team: Team) -> None:
-        self.codes, self._team = codes, team
-
-    def make_grower(self, rules: WeakRules, team: Team) -> WeakGrower:
-        """Return a grower of trees on these rows."""
-        return WeakGrower(self.codes, rules, team)
-
-    def leaf_ids(self, tree: WeakTree) -> LeafIds:
-        """Return the node number of the leaf of every row."""
-        return tree.apply(self.codes, self._team)
-
-    def scores(self, forest: Forest, n_outputs: int) -> Floats:
-        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
-        scores = np.zeros((n_outputs, self.codes.n_rows))
-        for tree, output in enumerate(forest.output):
-            forest.add_coded_scores(self.codes, tree, scores[output], self._team)
-        return scores
-
-    def close(self) -> None:
-        """Nothing is remote."""
-
-
-CodedRows = LocalRows | RemoteRows
-
-
-def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
-    """Encode the rows of a table where they are; nothing else depends on the kind of table."""
-    if isinstance(table, RemoteTable):
-        return RemoteRows(table, bins, team.n_members)
-    return LocalRows(bins.encode(table, team, for_growing=False), team)
 
 
 # --- fitted learners
@@ -148,72 +301,13 @@ class FittedTree:
         means: Floats = np.divide(moment, weight, out=np.zeros(len(weight)), where=weight > 0)
         return np.clip(means * max_abs, low, high)
 
-    def apply(self, rows: "CodedRows | RowSubset") -> LeafIds:
-        """Return the leaves of other rows, or of a subset of the training rows."""
+    def apply(self, rows: Any) -> LeafIds:
+        """Return the leaves of other rows, encoded by the ensemble, or of a `RowSubset`."""
         if isinstance(rows, RowSubset):
             subset: LeafIds = self.leaf_ids[rows.numbers]
             return subset
-        return rows.leaf_ids(self.tree)
-
-
-class FittedMember:
-    """A fitted estimator of another library, with the training rows."""
-
-    n_leaves = 0
-
-    def __init__(self, member: Any, X: Any, targets: Targets, prediction_type: str) -> None:
-        self.member, self._X, self._targets, self._prediction_type = member, X, targets, prediction_type
-
-    @property
-    def compact(self) -> Any:
-        """What the model stores: the estimator without the training rows."""
-        return self.member
-
-    @property
-    def _class_targets(self) -> ClassTargets:
-        assert isinstance(self._targets, ClassTargets)  # noqa: S101 - regressors have no leaves
-        return self._targets
-
-    @cached_property
-    def _train_probabilities(self) -> Floats:
-        return predict_probabilities(self.member, self._X, self._class_targets.labels)
-
-    def probabilities(self, rows: Any = None) -> Floats:
-        """Predict probabilities (classes, rows); None for the training rows."""
-        if rows is None:
-            return self._train_probabilities
-        return predict_probabilities(self.member, rows, self._class_targets.labels)
-
-    def numbers(self, rows: Any = None) -> Floats:
-        """Predict the numbers of a regressor; None for the training rows."""
-        return predict_values(self.member, self._X if rows is None else rows)
-
-    @cached_property
-    def leaf_ids(self) -> LeafIds:
-        """The class numbers that the member predicts for the training rows."""
-        if self._prediction_type == "probabilities":
-            return np.asarray(np.argmax(self._train_probabilities, axis=0), np.int32)
-        return self.apply(self._X)
-
-    def apply(self, rows: Any) -> LeafIds:
-        """Return the class numbers that the member predicts for other rows."""
-        return predict_classes(self.member, rows, self._class_targets.labels)
-
-    @property
-    def votes(self) -> list[int]:
-        """The class of every leaf: its own number."""
-        return list(range(len(self._class_targets.labels)))
-
-    @cached_property
-    def sums(self) -> Integers:
-        """Weights of the distribution by predicted and true class."""
-        targets = self._class_targets
-        sums = np.zeros((len(targets.labels),) * 2, np.int64)
-        sum_by_leaf(self.leaf_ids, targets.classes, targets.distribution.rounded, sums)
-        return sums
-
-
-Fitted = FittedTree | FittedMember
+        leaf_ids: LeafIds = rows.leaf_ids(self.tree)
+        return leaf_ids
 
 
 # --- directions in score space
@@ -240,7 +334,7 @@ def probability_directions(probabilities: Floats, floor: float) -> Floats:
     return directions
 
 
-def split_error(fitted: Fitted) -> tuple[int, int]:
+def split_error(fitted: Any) -> tuple[int, int]:
     """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
     sums: list[list[int]] = fitted.sums.tolist()
     right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
@@ -319,47 +413,3 @@ class WeakTreeLearner:
         """How often each row is drawn, in as many draws as there are training rows."""
         rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
         return np.bincount(rows, minlength=len(rounded)).astype(np.int64)
-
-
-class MemberLearner:
-    """Fits clones of an estimator of another library to X as the user passed it.
-
-    Estimators without `sample_weight` are always fitted to rows drawn by the distribution. The seed is that
-    of the draws and of the clones that have a `random_state`.
-    """
-
-    def __init__(
-        self, estimator: Any, X: Any, weights: RowWeights, prediction_type: str, *, resample: bool, seed: int
-    ) -> None:
-        self.estimator, self.weights, self.seed = estimator, weights, seed
-        self.X, self._prediction_type = indexable_rows(X), prediction_type
-        self.resample = resample or not accepts_weights(estimator)
-        all_train = weights.n_training_rows == weights.n_rows
-        self._training_X = self.X if all_train else take_rows(self.X, weights.rows)
-        self._resampler = Resampler(seed)
-
-    def fit(self, targets: list[Targets], iteration: int) -> list[FittedMember]:
-        """Fit one clone to each target."""
-        self._resampler.start(iteration)
-        first = self.seed + iteration * len(targets)
-        return [
-            FittedMember(self._member(one, i, first + i, iteration), self.X, one, self._prediction_type)
-            for i, one in enumerate(targets)
-        ]
-
-    def _member(self, targets: Targets, index: int, seed: int, iteration: int) -> Any:
-        step = f"in round {iteration + 1}"
-        y: NDArray[Any]
-        if isinstance(targets, ClassTargets):
-            y, weight = targets.labels[targets.classes], targets.distribution.weight
-            rounded = targets.distribution.rounded
-        else:
-            y, weight = targets.values, targets.weight
-            rounded, _ = self.weights.moments(weight, y, targets.max_abs)
-        if self.resample:
-            rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
-            return fit_member(self.estimator, seed, take_rows(self.X, rows), y[rows], step=step)
-        used = self.weights.rows
-        # A mean of one, not a sum of one: many learners weigh rows against a penalty of fixed size.
-        scaled = self.weights.normalized(weight)[used] * self.weights.n_copies
-        return fit_member(self.estimator, seed, self._training_X, y[used], scaled, step=step)

@@ -141,8 +141,6 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
     estimator : regressor, optional
         The weak learner: None for a `DecisionTreeRegressor` with ``max_depth=3``, or any scikit-learn
         regressor. A learner without `sample_weight` in its fit is boosted by weighted resampling.
-    n_estimators : int
-        Maximum number of rounds.
     learning_rate : float
         Shrinkage: the fraction of each step of the weights that is used.
     loss : {"linear", "square", "exponential"}
@@ -154,45 +152,24 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
     early_stopping : bool or "auto"
         Stop when the mean absolute error of validation rows stops decreasing; "auto" for more than 10,000
         rows.
-    validation_fraction : float
-        Fraction of the rows used for validation if `fit` gets no `eval_set`.
-    n_iter_no_change, tol : int, float
-        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
-        rounds up to the best one.
-    warm_start : bool
-        Continue the fitted model with more rounds.
-    random_state : int, RandomState or None
-        Seed of resampling, the validation rows and the learner.
-    n_jobs : int or None
-        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line per round.
+    n_estimators, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
+        As in `AdaBoostClassifier`.
 
     Attributes
     ----------
-    estimators_ : list
-        The fitted members.
     estimator_weights_ : array
         alpha of every round.
     estimator_errors_ : array
         Weighted mean loss of every round, from 0 to 1; the fit stops at 1/2.
     edges_ : array
         1/2 minus that.
-    normalizers_ : array
-        Z of every round: the sum of the weights before they are normalized.
-    sample_weights_ : array
-        The final distribution over the training rows.
-    stop_reason_ : str
-        Why the fit stopped.
     history_ : dict of lists
         Number, seconds and leaves of every round; the mean absolute error of each evaluation set,
         "validation_loss", and with verbose > 0 that of the training rows, "train_loss".
+    estimators_, normalizers_, sample_weights_, stop_reason_, n_estimators_, n_iter_, feature_importances_
+        As in `AdaBoostClassifier`.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation error.
-    n_estimators_, n_iter_ : int
-        Number of rounds of the model.
-    feature_importances_ : array
-        Fraction of the total gain of the splits of each column, weighted by alpha; for hedgerow trees.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

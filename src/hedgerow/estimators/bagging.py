@@ -2,18 +2,13 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hedgerow._typing import Floats
 from hedgerow.bagging.members import FittedBagging
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.bagging.raw_table import row_keys
 from hedgerow.estimators import parameters
 from hedgerow.estimators.bagging_base import ALLOWED, BaggingBase
 from hedgerow.estimators.base import ClassifierBase, RegressorBase, supports_dask
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
-from hedgerow.estimators.fingerprints import RowHashes, short
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.estimators.votes import WeightedVote
@@ -144,12 +139,6 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
-    def row_hashes(self, X: Any) -> RowHashes:
-        """Return hashes of rows."""
-        table = self._read_raw(X)
-        is_narrow = getattr(table.X, "dtype", None) == np.float32
-        return RowHashes(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
-
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the members on new rows, one by one and in pairs; see `RandomForestClassifier`."""
         table = self._member_input(X)
@@ -166,18 +155,6 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         float64 array of shape (n_samples, n_classes)
         """
         return self._means(X)
-
-    @supports_dask
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of the largest probability or of the most votes; the first of equal classes.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        means = self._means(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
-        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags, members = super().__sklearn_tags__(), self._member_tags()

@@ -22,7 +22,6 @@ from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble
 from hedgerow.members import accepts_weights
 from hedgerow.memory import FitSize, estimate_bagging
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.table.reading import check_same_columns
 
@@ -236,9 +235,10 @@ class BaggingBase(BaggedEnsemble):
         classes = getattr(self, "classes_", None)
         return FittedMembers(self.estimators_, columns, classes, self._soft, self._weights)
 
-    def _read_raw(self, X: Any) -> RawTable:
-        """Return X in memory with the columns of the model."""
-        check_is_fitted(self, "estimators_")
+    def _read(self, X: Any) -> Any:
+        """Return X in memory, of any type, with the columns of the model."""
+        if not hasattr(self, "estimators_"):
+            check_is_fitted(self, "estimators_")
         name = type(self).__name__
         if type(X) is not np.ndarray:
             require_in_memory(X, f"this method of {name}")
@@ -248,13 +248,13 @@ class BaggingBase(BaggedEnsemble):
 
     def _member_input(self, X: Any) -> RawTable:
         """Return X as the members receive it."""
-        table = self._read_raw(X)
+        table: RawTable = self._read(X)
         return table.as_matrix() if self._sampler.replace_columns else table
 
     def _means(self, X: Any) -> Floats:
         """Mean predictions (rows, outputs) of the members."""
         table, members = self._member_input(X), self._members()
-        require_prediction_memory(type(self).__name__, table.shape[0], members.n_outputs, arrays=2)
+        self._require_prediction_memory(table.shape[0], members.n_outputs, arrays=2)
         return members.means(table, self._runner())
 
     def _member_tags(self) -> Any:

@@ -41,12 +41,15 @@ from hedgerow.estimators.remote_input import (
     score_remote,
 )
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable
 from hedgerow.table.table import plain_table
 from hedgerow.threads import resolve_n_jobs
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+_FEW_PREDICTIONS = 100_000  # numbers that need no check of memory
 
 
 def supports_dask(method: Method) -> Method:
@@ -222,6 +225,13 @@ class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
             require_in_memory(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
+    def _require_prediction_memory(
+        self, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
+    ) -> None:
+        """Raise MemoryError for predictions (rows, outputs) that are too large; few are not checked."""
+        if n_rows * n_outputs > _FEW_PREDICTIONS:
+            require_prediction_memory(type(self).__name__, n_rows, n_outputs, arrays, item_bytes)
+
     def _predict_stream(
         self, X: Any, predict: Callable[[Any], NDArray[Any]], axis: int = 0
     ) -> NDArray[Any] | None:
@@ -264,6 +274,18 @@ class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
     """Mixin of classifiers; it comes before the base class."""
 
     classes_: NDArray[Any]
+
+    @supports_dask
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of every row; the first of equal ones.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)  # first: it checks that the model is fitted
+        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
+        return labels
 
     @supports_dask
     def predict_log_proba(self, X: Any) -> Floats:

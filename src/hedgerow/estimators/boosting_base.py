@@ -26,14 +26,13 @@ from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
 from hedgerow.shapes import ShapeFunctions, shape_functions
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 
 Options = TypeVar("Options", bound=FitOptions)
 
 _LARGE = 10_000  # rows above which early_stopping="auto" stops early
-_SMALL = 100_000  # scores that need no check of memory
+_TIE = 1e-9  # a score of two classes up to this may round to equal probabilities
 
 COMMON: dict[str, Allowed] = {  # parameters of all boosting estimators
     "n_estimators": whole(1),
@@ -178,8 +177,7 @@ class BoostingBase(EnsembleBase, abc.ABC):
         """Return the arguments of `scores` of the model; check the memory for scores and probabilities."""
         table, classes = self._read(X), getattr(self, "classes_", None)
         n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
-        if table.n_rows * n_outputs > _SMALL:
-            require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
+        self._require_prediction_memory(table.n_rows, n_outputs, arrays)
         is_trees = isinstance(self.model_, TreeModel)
         return (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
 
@@ -346,8 +344,15 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
             yield score_margins(raw, classes, self._largest_margin(number))
 
     def _most_probable(self, raw: Floats) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[np.argmax(self._probabilities(raw), axis=1)]
+        if len(raw) == 1 and self._sign_decides() and np.all(np.abs(raw) > _TIE):
+            labels: NDArray[Any] = self.classes_[(raw[0] > 0.0).astype(np.intp)]
+        else:
+            labels = self.classes_[np.argmax(self._probabilities(raw), axis=1)]
         return labels
+
+    def _sign_decides(self) -> bool:
+        """Return whether the second of two classes is more probable where its score is positive."""
+        return True
 
 
 def _as_decision(raw: Floats) -> Floats:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
-from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, WeakTreeLearner
+from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, RowWeights, WeakTreeLearner
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
@@ -24,7 +23,6 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.memory import FitSize, estimate_weak_trees, weak_tree_nodes
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import Team, resolve_n_jobs
 
@@ -107,7 +105,7 @@ class WeakTreeEstimator(EnsembleBase, abc.ABC):
         if joined is not None:
             return joined
         table = self._read(X)
-        require_prediction_memory(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
+        self._require_prediction_memory(table.n_rows, len(self.model_.start), arrays=2)
         return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
 
     @supports_dask
@@ -134,13 +132,6 @@ class ClassTree(ClassifierBase, WeakTreeEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Shares of the classes in the leaf of every row, (n_samples, n_classes)."""
         return np.ascontiguousarray(self._scores(X).T)
-
-    @supports_dask
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Heaviest class in the leaf of every row; ties go to the first class."""
-        probabilities = self.predict_proba(X)  # first: it checks that the model is fitted
-        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
-        return labels
 
 
 class DecisionStump(ClassTree):
@@ -341,19 +332,8 @@ class DecisionTreeRegressor(RegressorBase, WeakTreeEstimator):
 
     Parameters
     ----------
-    max_depth, max_leaf_nodes : int or None
-        Limits; None for no limit. The leaf with the largest gain is split first.
-    min_weight_fraction_leaf : float
-        Minimum fraction of the total weight in a leaf.
-    max_bins : int
-        Maximum number of bins of a numeric column, up to 65,535.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges at which numeric columns are split; see the notes of `DecisionStump`. None for quantiles of the
-        training rows.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
-    n_jobs : int or None
-        Number of threads; None and -1 for all cores. The tree does not depend on it.
+    max_depth, max_leaf_nodes, min_weight_fraction_leaf, max_bins, bin_edges, categorical_features, n_jobs
+        As in `DecisionTreeClassifier`.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from hedgerow._typing import Floats, Keys
-from hedgerow.bagging.raw_table import BLOCK_ROWS
+from hedgerow.bagging.raw_table import BLOCK_ROWS, RawTable, row_keys
 from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
@@ -36,8 +36,14 @@ Hashes = NDArray[np.uint32]
 # --- hashes of rows
 
 
-def table_keys(table: Table, n_threads: int, *, rounded: bool = False) -> tuple[Keys, Keys | None]:
-    """64-bit hashes of the rows of a table in memory, and with `rounded` those of the values as float32."""
+def table_keys(
+    table: Table | RawTable, n_threads: int, *, rounded: bool = False
+) -> tuple[Keys, Hashes | None]:
+    """64-bit hashes of the rows of any table, and with `rounded` short ones of the values as float32."""
+    if isinstance(table, RemoteTable):
+        return table.scan.keys, table.scan.rounded
+    if isinstance(table, RawTable):
+        return row_keys(table), short(row_keys(table, rounded=True)) if rounded else None
     exact = np.zeros(table.n_rows, np.uint64)
     single = np.zeros(table.n_rows, np.uint64) if rounded else None
     step = rows_per_block(table.n_columns, BLOCK_ROWS)
@@ -51,7 +57,7 @@ def table_keys(table: Table, n_threads: int, *, rounded: bool = False) -> tuple[
                 add_keys(value_bits(block, rounded=True), 0, single[first:last])
 
     over_rows(table.n_rows, hash_rows, n_threads, CHUNK_ROWS)
-    return exact, single
+    return exact, None if single is None else short(single)
 
 
 def short(keys: Keys) -> Hashes:
@@ -73,13 +79,11 @@ class RowHashes(NamedTuple):
     is_narrow: bool = False  # the values are float32: only `rounded` can be compared with float64 rows
 
     @classmethod
-    def of(cls, table: Table, n_threads: int) -> "RowHashes":
+    def of(cls, table: Table | RawTable, n_threads: int) -> "RowHashes":
         """Hash the rows of a table."""
-        if isinstance(table, RemoteTable):
-            return cls(short(table.scan.keys), table.scan.rounded, table.dtype == np.float32)
         exact, rounded = table_keys(table, n_threads, rounded=True)
         assert rounded is not None  # noqa: S101 - requested above
-        return cls(short(exact), short(rounded), table.dtype == np.float32)
+        return cls(short(exact), rounded, table.dtype == np.float32)
 
     @property
     def usual(self) -> Hashes:

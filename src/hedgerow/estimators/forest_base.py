@@ -27,9 +27,8 @@ from hedgerow.estimators.parameters import (
 from hedgerow.estimators.targets import apply_class_weight, class_factors
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble, WeightedVote, out_of_bag_doubts
-from hedgerow.growing.statistics import is_whole
+from hedgerow.growing.grower import is_whole
 from hedgerow.memory import FitSize, distinct_rows, estimate_forest, forest_tree_leaves
-from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 from hedgerow.voting import EncodedRows, ForestModel
@@ -228,7 +227,7 @@ class ForestBase(BaggedEnsemble):
         if streamed is not None:
             return streamed
         table = self._read(X)
-        require_prediction_memory(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
+        self._require_prediction_memory(table.n_rows, self.model_.forest.n_outputs)
         return self.model_.means(table, resolve_n_jobs(self.n_jobs))
 
     @supports_dask
@@ -242,7 +241,7 @@ class ForestBase(BaggedEnsemble):
         int64 array of shape (n_samples, n_estimators)
         """
         table, model = self._read(X), self.model_
-        require_prediction_memory(type(self).__name__, table.n_rows, model.forest.n_trees)
+        self._require_prediction_memory(table.n_rows, model.forest.n_trees)
         leaves: Integers = model.forest.leaf_ids(EncodedRows(table, model.bins), resolve_n_jobs(self.n_jobs))
         return leaves
 
@@ -321,15 +320,3 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         float64 array of shape (n_samples, n_classes)
         """
         return self._means(X)
-
-    @supports_dask
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of every row; the first one of equal classes.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        means = self._means(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
-        return labels

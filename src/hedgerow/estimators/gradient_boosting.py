@@ -29,7 +29,7 @@ from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import CustomLoss, Loss, make_loss
-from hedgerow.system_memory import require_prediction_memory
+from hedgerow.losses.base import LogitLink
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
@@ -138,7 +138,7 @@ class GradientBoostingBase(BoostingBase):
         """
         model = self._tree_model("apply")
         table = self._read(X)
-        require_prediction_memory(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
+        self._require_prediction_memory(table.n_rows, model.forest.n_trees, item_bytes=4)
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
@@ -271,6 +271,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
             raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
         return loss
 
+    def _sign_decides(self) -> bool:
+        return type(self.loss_.link) is LogitLink  # the link of a user may be any function
+
     def _largest_margin(self, n_rounds: int) -> float:
         largest = float(self._tree_model("margins").max_scores[n_rounds])
         return largest if len(self.classes_) == 2 else 2.0 * largest  # of both scores of a difference
@@ -286,62 +289,25 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
     n_estimators : int
         Number of rounds, with one tree each.
-    learning_rate : float
-        Shrinkage: factor of each step.
-    max_leaf_nodes, max_depth : int or None
-        Limits of a tree, which is grown best first; None for no limit.
-    min_samples_leaf, min_child_weight : int, float
-        Minimal number of rows and minimal sum of hessians of a leaf.
-    min_split_gain : float
-        A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
         Penalties of the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
         and "huber", where a line search finds these, they only influence the choice of splits.
-    max_bins : int
-        Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
-    subsample, colsample_bytree, max_features : float
-        Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
-    categorical_smoothing : float
-        Weight that is added to every category, which limits the influence of rare ones.
-    monotonic_cst : sequence or dict, optional
-        1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
-    interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
-        Columns that may be used together on a path of a tree.
-    newton : bool
-        Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
-    estimator : regressor, optional
-        Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
-        trees, bins and constraints are then ignored.
-    early_stopping : bool or "auto"
-        Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
-    validation_fraction : float
-        Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
-    n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that stop the fit. Rounds after the best are dropped.
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    warm_start : bool
-        Add rounds to the fitted model.
-    random_state : int, RandomState or None
-        Seed of subsampling, column sampling and validation rows.
-    n_jobs : int or None
-        Threads; None and -1 for all cores. The model is the same for any number.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line per round.
+    learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
+        As in `GradientBoostingClassifier`.
+    max_bins, subsample, colsample_bytree, max_features, categorical_features, categorical_smoothing
+        As in `GradientBoostingClassifier`.
+    monotonic_cst, interaction_cst, newton, estimator
+        As in `GradientBoostingClassifier`.
+    early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
+        As in `GradientBoostingClassifier`.
 
     Attributes
     ----------
-    n_estimators_, n_iter_ : int
-        Number of rounds.
-    history_ : dict of lists
-        Number, seconds and leaves of every round; with evaluation sets or verbose > 0 also the losses.
-    best_iteration_ : int or None
-        With early stopping, the round of lowest validation loss.
-    feature_importances_ : array
-        Fraction of each column in the total gain; `importances("split")` counts splits.
+    n_estimators_, n_iter_, history_, best_iteration_, feature_importances_
+        As in `GradientBoostingClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -11,9 +11,8 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import AdaBoostRule
 from hedgerow.boosting.adaboost_fit import AdaBoostResult
 from hedgerow.boosting.adaboost_models import NoVoteError
-from hedgerow.boosting.anyboost import AnyRule
+from hedgerow.boosting.anyboost import AnyRule, LogitRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
-from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostClassifierBase
 from hedgerow.estimators.parameters import Allowed
 from hedgerow.estimators.validation import FitInput
@@ -29,28 +28,14 @@ class LogitBoostClassifier(AdaBoostClassifierBase):
         regressor.
     n_estimators : int
         Maximum number of rounds; with several classes, a round fits one learner for each class.
-    learning_rate : float
-        Shrinkage: the fraction of each step that is used.
-    resample : bool
-        Pass rows drawn by their weights to the learner, instead of weights.
     on_chance : {"stop", "restart"}
         What to do when the learner finds nothing to add: stop, or continue with new random weights.
     early_stopping : bool or "auto"
         Stop when the validation log-loss stops decreasing; "auto" for more than 10,000 rows.
-    validation_fraction : float
-        Fraction of the rows used for validation if `fit` gets no `eval_set`.
-    n_iter_no_change, tol : int, float
-        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
-        rounds up to the best one.
-    warm_start : bool
-        Continue the fitted model with more rounds; the result equals a single longer fit, bit for bit, unless
-        new weights were drawn (`on_chance="restart"`).
-    random_state : int, RandomState or None
-        Seed of resampling, the validation rows and the learner.
-    n_jobs : int or None
-        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line per round.
+    learning_rate, resample, validation_fraction, n_iter_no_change, tol
+        As in `AdaBoostClassifier`.
+    warm_start, random_state, n_jobs, verbose
+        As in `AdaBoostClassifier`.
 
     Attributes
     ----------
@@ -66,14 +51,12 @@ class LogitBoostClassifier(AdaBoostClassifierBase):
         The factor by which each round changed that bound.
     sample_weights_ : array
         The final weights p (1 - p) of the training rows, normalized.
-    stop_reason_ : str
-        Why the fit stopped.
     history_ : dict of lists
         Number, seconds, leaves and log-loss of every round, and the log-loss of each evaluation set.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
-    n_estimators_, n_iter_, classes_, feature_importances_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    stop_reason_, n_estimators_, n_iter_, classes_, feature_importances_, n_features_in_, feature_names_in_
+        As in `AdaBoostClassifier`.
 
     Examples
     --------
@@ -121,36 +104,18 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
         ``cost(margin)`` and ``derivative(margin)`` on arrays, decreasing and never negative. With the
         attribute ``normalised = True`` margins are divided by the sum of the weights, and an optional method
         ``probability(score)`` returns the probability of the second class.
-    n_estimators : int
-        Maximum number of rounds.
-    learning_rate : float
-        Shrinkage: the fraction of each step that is used.
-    resample : bool
-        Pass rows drawn by their weights to the learner, instead of weights.
     on_chance : {"stop", "restart"}
         What to do when a learner is not a descent direction: stop with a warning and keep the rounds so far,
         or draw new random weights and continue (at most ten times in a row).
     early_stopping : bool or "auto"
         Stop when the validation cost stops decreasing; "auto" for more than 10,000 rows.
-    validation_fraction : float
-        Fraction of the rows used for validation if `fit` gets no `eval_set`.
-    n_iter_no_change, tol : int, float
-        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
-        rounds up to the best one.
-    warm_start : bool
-        Continue the fitted model with more rounds; the result equals a single longer fit, bit for bit, unless
-        new weights were drawn (`on_chance="restart"`).
-    random_state : int, RandomState or None
-        Seed of resampling, restarts, the validation rows and the learner.
-    n_jobs : int or None
-        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line per round.
+    n_estimators, learning_rate, resample, validation_fraction, n_iter_no_change, tol
+        As in `AdaBoostClassifier`.
+    warm_start, random_state, n_jobs, verbose
+        As in `AdaBoostClassifier`.
 
     Attributes
     ----------
-    estimators_ : list
-        The fitted members.
     estimator_weights_ : array
         alpha of every round, from a line search.
     estimator_errors_, edges_ : array
@@ -159,16 +124,14 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
         The mean cost divided by the cost of margin 0 after every round, an upper bound of the training error.
     normalizers_ : array
         The factor by which each round changed that bound.
-    sample_weights_ : array
-        The final distribution over the training rows.
-    stop_reason_ : str
-        Why the fit stopped.
     history_ : dict of lists
         Number, seconds, leaves and cost of every round, and the cost of each evaluation set.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation cost.
-    n_estimators_, n_iter_, classes_, feature_importances_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    estimators_, sample_weights_, stop_reason_, n_estimators_, n_iter_
+        As in `AdaBoostClassifier`.
+    classes_, feature_importances_, n_features_in_, feature_names_in_
+        As in `AdaBoostClassifier`.
 
     Examples
     --------
@@ -238,6 +201,9 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
             share = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
             second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums may be rounded in another order
         return np.stack([1.0 - second, second], axis=1)
+
+    def _sign_decides(self) -> bool:
+        return False  # a custom cost may have any probability
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         cost = self._fitted_cost

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.boosting.callbacks import Callback
 from hedgerow.estimators import remote_input
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes, short, table_keys
 from hedgerow.estimators.targets import (
+    LARGEST,
     apply_class_weight,
     as_column,
     as_labels,
@@ -48,6 +49,8 @@ class NumberTarget:
 
     def encode(self, y: NDArray[Any]) -> Floats:
         """Return the numbers of y."""
+        if y.dtype == np.float64 and y.ndim == 1 and np.all(np.abs(y) <= LARGEST):
+            return y.copy()  # kernels would be compiled again for a read-only array
         return as_numbers(y)
 
 
@@ -208,8 +211,7 @@ def validate_fit_input(
         target = ClassTarget.of(raw_y) if options.is_classifier else NumberTarget()
     train.y = target.encode(raw_y)
     table: Any = train.table
-    schema = table.schema() if options.raw else table.schema
-    data = FitInput(train, target, schema, *_fingerprints(train, target, options), callbacks=callbacks)
+    data = FitInput(train, target, table.schema, *_fingerprints(train, target, options), callbacks=callbacks)
     if options.class_weight is not None and target.classes is not None:
         train.sample_weight = apply_class_weight(
             options.class_weight, train.y, target.classes, train.sample_weight
@@ -229,7 +231,6 @@ def _read_dataset(X: Any, y: Any, sample_weight: Any, options: InputOptions) -> 
     table: Any
     if options.raw:
         table = RawTable.of(X, options.name)
-        n_rows = table.shape[0]
     else:
         columns = options.categorical_features if options.schema is None else None
         table = plain_table(X, options.schema) if columns is None else None
@@ -237,11 +238,10 @@ def _read_dataset(X: Any, y: Any, sample_weight: Any, options: InputOptions) -> 
             table = read_table(
                 X, estimator_name=options.name, categorical_features=columns, schema=options.schema
             )
-        n_rows = table.n_rows
         if isinstance(table, RemoteTable):
             y, sample_weight = table.scan.y, table.scan.sample_weight
-    raw_y = validate_target(y, n_rows, options.name, multi_output=options.multi_output)
-    weights = None if sample_weight is None else validate_weights(sample_weight, n_rows)
+    raw_y = validate_target(y, table.n_rows, options.name, multi_output=options.multi_output)
+    weights = None if sample_weight is None else validate_weights(sample_weight, table.n_rows)
     return Dataset(X, table, raw_y, weights), raw_y
 
 
@@ -249,23 +249,11 @@ def _fingerprints(
     data: Dataset, target: Target, options: InputOptions
 ) -> tuple[DataFingerprint, RowFingerprints | None]:
     table: Any = data.table
-    rounded: Any = None
-    if options.raw:
-        keys, n_columns = row_keys(table), table.shape[1]
-        is_narrow = getattr(table.X, "dtype", None) == np.float32
-        if options.hash_rows:
-            rounded = short(row_keys(table, rounded=True))
-    else:
-        n_columns, is_narrow = table.n_columns, table.dtype == np.float32
-        if isinstance(table, RemoteTable):
-            keys, rounded = table.scan.keys, table.scan.rounded
-        else:
-            keys, rounded = table_keys(table, options.n_threads, rounded=options.hash_rows)
-            rounded = None if rounded is None else short(rounded)
-    fingerprint = DataFingerprint.of(keys, n_columns, data.y, data.sample_weight)
-    if not options.hash_rows or target.n_classes is None:
+    keys, rounded = table_keys(table, options.n_threads, rounded=options.hash_rows)
+    fingerprint = DataFingerprint.of(keys, table.n_columns, data.y, data.sample_weight)
+    if not options.hash_rows or rounded is None or target.n_classes is None:
         return fingerprint, None
-    hashes = RowHashes(short(keys), rounded, is_narrow)
+    hashes = RowHashes(short(keys), rounded, table.dtype == np.float32)
     return fingerprint, RowFingerprints.of(hashes, data.y, target.n_classes, data.sample_weight)
 
 

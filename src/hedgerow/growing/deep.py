@@ -255,7 +255,7 @@ class DeepGrower:
         set_number = tree.set_number[:n_nodes].copy()
         tree.set_number[:n_nodes] = -1  # initial value for the next tree
         return VotingTree(
-            words=tree.packed_nodes[:n_nodes].copy(),
+            nodes=tree.packed_nodes[:n_nodes].copy(),
             values=self._leaf_values(n_values, weight),
             sets=tree.sets[:n_sets].copy(),
             set_number=set_number,

@@ -21,8 +21,8 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
+from hedgerow.growing.grower import piece_rows
 from hedgerow.growing.shards import Sums
-from hedgerow.growing.statistics import piece_rows
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread

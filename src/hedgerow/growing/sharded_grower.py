@@ -24,9 +24,16 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.growing.gradient_shard import codes_by_row
-from hedgerow.growing.grower import GrownTree, GrowthOptions, make_nodes, make_workspace
+from hedgerow.growing.grower import (
+    GrownTree,
+    GrowthOptions,
+    RowStatistics,
+    make_nodes,
+    make_workspace,
+    packed_bits,
+    wide_bits,
+)
 from hedgerow.growing.shards import ShardedRows, Sums
-from hedgerow.growing.statistics import RowStatistics, packed_bits, wide_bits
 from hedgerow.kernels.cpu.advance import search_again, split_from_sums, start_from_sums
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, select_next
 from hedgerow.kernels.cpu.records import Rules, Statistics

@@ -28,10 +28,9 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES as ADABOOST_RULES
 from hedgerow.boosting.adaboost_family import RoundStatistics, rounds_before
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees, VoteModel
-from hedgerow.boosting.anyboost import AnyRule
+from hedgerow.boosting.anyboost import AnyRule, LogitRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.gradient_members import MemberModel
-from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.boosting.r2 import LOSSES as R2_LOSSES
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow.boosting.adaboost import RULES as ADABOOST_RULES
-from hedgerow.boosting.anyboost import AnyRule
-from hedgerow.boosting.logitboost import LogitRule
+from hedgerow.boosting.anyboost import AnyRule, LogitRule
 
 
 class ArrayField(NamedTuple):
@@ -47,7 +46,7 @@ FOREST = {  # trees whose values are added
 }
 VOTES = {  # deep trees that vote
     "votes.starts": ArrayField("starts", np.int64),
-    "votes.nodes": ArrayField("words", np.uint64),
+    "votes.nodes": ArrayField("nodes", np.uint64),
     "votes.value_starts": ArrayField("value_starts", np.int64),
     "votes.values": ArrayField("values", np.float64, 2),
     "votes.set_starts": ArrayField("set_starts", np.int64),

@@ -140,7 +140,7 @@ class Loss(abc.ABC):
         Between the raw score and the mean of the target.
     constant_hessian : bool
         The hessian is 1 in every row.
-    needs_line_search : bool
+    requires_line_search : bool
         The second derivative is not used, because it is zero almost everywhere: the hessian is filled with
         1, and leaf values must come from `line_search`.
     splittable : bool
@@ -153,7 +153,7 @@ class Loss(abc.ABC):
     name: str = ""
     n_outputs: int = 1
     constant_hessian: bool = False
-    needs_line_search: bool = False
+    requires_line_search: bool = False
     splittable: bool = True
     step_bound: float = math.inf
     link: Link = IdentityLink()
@@ -193,12 +193,12 @@ class Loss(abc.ABC):
     def mean_loss(self, y: Floats, raw: Floats, weight: Floats | None) -> float:
         """Return the weighted mean of the loss; the number of threads does not change its bits."""
         total = total_weight(y, weight)
-        parts: list[float] = []
+        sums: list[float] = []
         for a in range(0, y.size, BLOCK_ROWS):
             b = min(a + BLOCK_ROWS, y.size)
             losses = self.row_losses(y, raw, a, b)
-            parts += pair_sum(losses, NO_WEIGHT if weight is None else weight[a:b])
-        return math.fsum(parts) / total
+            sums += pair_sum(losses, NO_WEIGHT if weight is None else weight[a:b])
+        return math.fsum(sums) / total
 
     def line_search(
         self,

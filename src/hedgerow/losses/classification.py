@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.elementary import exp, log
-from hedgerow.kernels.cpu import gradients
+from hedgerow.kernels.cpu import elementary, gradients
 from hedgerow.losses.base import (
     LOSSES,
     NO_WEIGHT,
@@ -42,9 +42,12 @@ class _ClassLoss(Loss):
 class _BinaryLoss(_ClassLoss, KernelLoss):
     """A loss of two classes, whose one score is that of class 1."""
 
+    link: LogitLink
+
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Score of the share of class 1."""
-        return self.link.link(np.array([_share(y, 1, weight)]))
+        share = _share(y, 1, weight)
+        return np.array([elementary.log(share / (1.0 - share)) / self.link.slope])
 
 
 class BinaryLogLoss(_BinaryLoss):

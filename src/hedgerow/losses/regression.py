@@ -75,7 +75,7 @@ class Quantile(KernelLoss):
     name = "quantile"
     kernels = (gradients.fill_pinball, gradients.loss_pinball)
     constant_hessian = True
-    needs_line_search = True
+    requires_line_search = True
 
     def __init__(self, quantile: float = 0.5) -> None:
         _require("quantile", quantile, "(0, 1), ends excluded", 0.0 < quantile < 1.0)
@@ -139,7 +139,7 @@ class Huber(KernelLoss):
     name = "huber"
     kernels = (gradients.fill_huber, gradients.loss_huber)
     constant_hessian = True
-    needs_line_search = True
+    requires_line_search = True
 
     def __init__(self, alpha: float = 0.9) -> None:
         _require("alpha", alpha, "(0, 1), ends excluded", 0.0 < alpha < 1.0)

@@ -18,8 +18,7 @@ from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleOptions, ScoredRows
 from hedgerow.boosting.callbacks import Round
 from hedgerow.boosting.loop import StopBoosting, boost
-from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, FittedTree
+from hedgerow.boosting.weak_learners import ClassTargets, FittedTree, RowWeights
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_left
 from hedgerow.kernels.cpu.adaboost import sum_by_leaf
 from hedgerow.kernels.cpu.weak import Sample

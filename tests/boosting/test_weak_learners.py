@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.boosting.row_weights import RowWeights, draw_sample
+from hedgerow.boosting.weak_learners import RowWeights, draw_sample
 from hedgerow.threads import Team
 
 WHOLE = 2**61
