@@ -26,7 +26,7 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.growing.statistics import Weights
 from hedgerow.losses import Loss
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 

@@ -30,8 +30,8 @@ from hedgerow.growing.statistics import NOT_FINITE, RowStatistics, piece_rows
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
-from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import Dataset
 
 Result = TypeVar("Result")
 

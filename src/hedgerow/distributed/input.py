@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.distributed.cluster import Client, client_of, gather_results
+from hedgerow.distributed.cluster import Client, Settings, client_of, gather_results, settings
 from hedgerow.distributed.partitions import Partitions, encode_rows
 from hedgerow.distributed.scan import CollectionScan, Columns, concatenate, scan_partitions
-from hedgerow.distributed.settings import Settings, settings
 from hedgerow.distributed.shards import DaskShards, EncodableRows
 from hedgerow.system_memory import require_memory
 from hedgerow.table.remote import RemoteInput, RemoteTable

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from hedgerow.binning import edge_rows
 from hedgerow.distributed import partitions as tasks
@@ -18,7 +17,6 @@ from hedgerow.distributed.partitions import Layout, PartitionHead, Partitions, P
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
 from hedgerow.table.columns import CodedColumn, sorted_categories
-from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import check_not_empty
 from hedgerow.table.remote import TableScan
 from hedgerow.table.table import FLOAT32, FLOAT64, Schema
@@ -106,7 +104,7 @@ def _layout(
     else:
         dtypes = np.result_type(*(one.dtype for one in few))
         whole = few[0].astype(dtypes)
-    source = _source(whole)
+    source = reading.open_source(whole, "")
     n_rows, n_columns = sum(one.n_rows for one in heads), source.shape[1]
     if schema is None:
         check_not_empty((n_rows, n_columns), estimator_name)
@@ -119,14 +117,6 @@ def _layout(
     return Layout(
         columns.target, columns.weight, names, dtypes, categorical, n_rows, n_columns, schema, estimator_name
     )
-
-
-def _source(whole: Any) -> Any:
-    """The columns of X, as `hedgerow.table` reads them."""
-    if sparse.issparse(whole):
-        return reading.SparseSource(whole)
-    frame = None if isinstance(whole, np.ndarray) else as_frame(whole)
-    return reading.ArraySource(whole, "") if frame is None else FrameSource(frame, "")
 
 
 def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) -> None:

@@ -111,7 +111,7 @@ class DaskShards:
 
     def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
         """Call a method of every shard; see `ShardedRows.call`."""
-        return self._call(Call(method, args, {}))
+        return self.call_each(method, [args] * len(self.bounds))
 
     def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
         """Call a method of every shard, with different arguments; see `ShardedRows.call_each`."""
@@ -119,21 +119,12 @@ class DaskShards:
             n_shards = len(self.bounds)
             raise ValueError(f"arguments for {len(args)} shards were passed, but there are {n_shards}")
         left = iter(args)
-        own_args = {index: list(islice(left, len(handle.bounds))) for index, handle in enumerate(self.actors)}
-        return self._call(Call(method, None, own_args))
-
-    def _call(self, call: Call) -> tuple[list[Any], Sums]:
+        by_actor = {index: list(islice(left, len(handle.bounds))) for index, handle in enumerate(self.actors)}
         self._n_calls += 1
-        call = call._replace(number=self._n_calls)
-        if call.args is None:
-            own = [actor.args_below(node, call.own_args) for node in self.tree]
-            messages = [dumps(call._replace(own_args=one)) for one in own]
-        else:
-            messages = [dumps(call)] * len(self.tree)
-        calls = [
-            partial(actor.call_node, self._client.rpc, node, message, self._proxy)
-            for node, message in zip(self.tree, messages, strict=True)
-        ]
+        calls = []
+        for node in self.tree:
+            message = dumps(Call(method, actor.args_below(node, by_actor), self._n_calls))
+            calls.append(partial(actor.call_node, self._client.rpc, node, message, self._proxy))
         try:
             replies = self._run(calls, self.actors)
         except ActorLost:

@@ -41,7 +41,7 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
     alone = np.full(bins.n_columns, -1, np.int64)
     columns = np.empty((bins.n_columns, len(by_row) if by_column else 0), CODE)
     if by_column:
-        for a in range(0, len(by_row), _AT_ONCE):  # a piece stays in the cache while it is turned
+        for a in range(0, len(by_row), _AT_ONCE):  # these rows stay in the cache while they are transposed
             columns[:, a : a + _AT_ONCE] = by_row[a : a + _AT_ONCE, : bins.n_columns].T
     offsets = bins.offsets
     return Codes(by_row, columns, offsets, bins.n_bins, bins.categorical, offsets, offsets[:-1].copy(), alone)
@@ -49,28 +49,14 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class GradientShardFactory:
-    """Creates shards.
-
-    Parameters
-    ----------
-    bins : Bins
-    loss : Loss
-    seed, subsample : int, float
-        Seed and fraction of the rows that are drawn for a tree.
-    low_memory : bool
-        Store the codes once (by row) instead of twice.
-
-    Notes
-    -----
-    Row arrays are y and, where they exist, weight (float64), copies (int64) and role (uint8).
-    """
+    """Creates shards. Row arrays are y and, if any, weight (float64), copies (int64) and role (uint8)."""
 
     by_row: ClassVar[bool] = True
     bins: Bins
     loss: Loss
-    seed: int = 0
-    subsample: float = 1.0
-    low_memory: bool = False
+    seed: int = 0  # of the rows that are drawn for a tree
+    subsample: float = 1.0  # their fraction
+    low_memory: bool = False  # codes are stored once, by row, instead of twice
 
     @property
     def row_bytes(self) -> int:

@@ -28,43 +28,23 @@ _NO_LIMIT = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class GrowthOptions:
-    """Limits and penalties of tree growing.
+    """Limits and penalties of tree growing; see `hedgerow.kernels.cpu.split` for the objective."""
 
-    Parameters
-    ----------
-    max_leaf_nodes, max_depth : int or None
-        Maximal number of leaves, and maximal depth of a leaf; None for no limit.
-    min_samples_leaf : int
-        Minimal number of rows of a leaf; an integer weight counts as that many rows.
-    min_child_weight : float
-        Minimal sum of hessians of a leaf.
-    min_split_gain, l1_regularization, l2_regularization : float
-        See `hedgerow.kernels.cpu.split` for the objective.
-    categorical_smoothing : float
-        Hessian that is added to every category when categories are sorted and evaluated.
-    columns_per_tree, columns_per_node : float
-        Fraction of the columns that are drawn for a tree, and for a node of it.
-    monotonic : int8 (columns,) or empty
-        +1 increasing, -1 decreasing, 0 unconstrained.
-    groups : uint64 (columns, words) or empty
-        Bit g of a column is set if it belongs to interaction group g.
-    seed : int
-        Seed of the drawn columns.
-    """
-
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_child_weight: float = 1e-3
+    max_leaf_nodes: int | None = 31  # None for no limit
+    max_depth: int | None = None  # of a leaf; None for no limit
+    min_samples_leaf: int = 20  # rows of a leaf; an integer weight counts as that many rows
+    min_child_weight: float = 1e-3  # sum of hessians of a leaf
     min_split_gain: float = 0.0
     l1_regularization: float = 0.0
     l2_regularization: float = 0.0
-    categorical_smoothing: float = 10.0
-    columns_per_tree: float = 1.0
-    columns_per_node: float = 1.0
+    categorical_smoothing: float = 10.0  # added to the hessian of a category when categories are compared
+    columns_per_tree: float = 1.0  # the fraction that is drawn for a tree
+    columns_per_node: float = 1.0  # the fraction of these that is drawn for a node
+    # int8 (columns,) or empty: +1 increasing, -1 decreasing, 0 unconstrained
     monotonic: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    # uint64 (columns, words) or empty: bit g of a column is set if it belongs to interaction group g
     groups: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
-    seed: int = 0
+    seed: int = 0  # of the drawn columns
 
     def max_leaves(self, n_rows: int) -> int:
         """Return an upper bound of the number of leaves of a tree on `n_rows` rows."""

@@ -55,22 +55,12 @@ class CodedTable(Protocol):
 
 @dataclass(frozen=True)
 class WeakRules:
-    """Limits of a weak tree.
-
-    Parameters
-    ----------
-    max_depth : int or None
-    max_leaf_nodes : int or None
-    criterion : {"error", "gini"}
-        Criterion of splits by class weights; moments have their own.
-    min_weight_fraction : float
-        Minimum fraction of the total weight in a leaf.
-    """
+    """Limits of a weak tree."""
 
     max_depth: int | None = 1
     max_leaf_nodes: int | None = None
-    criterion: str = "error"
-    min_weight_fraction: float = 0.0
+    criterion: str = "error"  # or "gini", of splits by class weights; moments have their own
+    min_weight_fraction: float = 0.0  # of the total weight, in a leaf
 
     @property
     def is_stump(self) -> bool:
@@ -88,16 +78,10 @@ class WeakRules:
 
 @dataclass(frozen=True, eq=False)
 class WeakTree:
-    """A grown weak tree.
+    """A grown weak tree."""
 
-    Parameters
-    ----------
-    nodes : NODE records, `value` still 0
-    sums : int64 (nodes, channels), 0 in inner nodes
-    """
-
-    nodes: NDArray[np.void]
-    sums: NDArray[np.int64]
+    nodes: NDArray[np.void]  # NODE records, `value` still 0
+    sums: NDArray[np.int64]  # (nodes, channels), 0 in inner nodes
 
     @property
     def n_leaves(self) -> int:

@@ -43,7 +43,7 @@ from hedgerow.io.checks import check_copies
 from hedgerow.io.layout import ADABOOST_ROUNDS, R2_ROUNDS, RULES
 from hedgerow.io.members import MemberSpec, read_members, write_members
 from hedgerow.io.parameters import read_spec, write_spec
-from hedgerow.io.reader import Reader, Writer, require, short
+from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.io.trees import read_trees, write_trees
 from hedgerow.losses import LOSSES, Huber, Loss, make_loss
 from hedgerow.table import Schema
@@ -127,7 +127,7 @@ def _read_loss(reader: Reader, estimator: Any, n_classes: int | None) -> Loss:
     try:
         loss = make_loss(name, task=task, n_classes=n_classes, **parameters)
     except ValueError as error:
-        raise ModelFileError(f"loss: {short(error)}") from error
+        raise ModelFileError(f"loss: {error}") from error
     if isinstance(loss, Huber):
         if delta <= 0:
             raise ModelFileError(f"delta of loss 'huber' must be positive; got {delta}")

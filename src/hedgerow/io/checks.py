@@ -194,19 +194,19 @@ def _batches(starts: Integers) -> Iterator[slice]:
 
 def _check_nodes(forest: VoteForest, bins: Bins, trees: slice) -> None:
     starts = forest.starts[trees.start : trees.stop + 1]
-    words, starts, sizes = forest.words[starts[0] : starts[-1]], starts - starts[0], np.diff(starts)
+    nodes, starts, sizes = forest.words[starts[0] : starts[-1]], starts - starts[0], np.diff(starts)
     tree = np.repeat(np.arange(len(sizes)), sizes)
-    number = np.arange(len(words)) - starts[tree]  # of a node in its tree
-    kind = (words & np.uint64(3)).astype(np.int64)
-    child = (words >> np.uint64(CHILD_SHIFT)).astype(np.int64)
-    column = ((words >> np.uint64(COLUMN_SHIFT)) & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
-    threshold = ((words >> np.uint64(THRESHOLD_SHIFT)) & np.uint64(0xFFFF)).astype(np.int64)
+    number = np.arange(len(nodes)) - starts[tree]  # of a node in its tree
+    kind = (nodes & np.uint64(3)).astype(np.int64)
+    child = (nodes >> np.uint64(CHILD_SHIFT)).astype(np.int64)
+    column = ((nodes >> np.uint64(COLUMN_SHIFT)) & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
+    threshold = ((nodes >> np.uint64(THRESHOLD_SHIFT)) & np.uint64(0xFFFF)).astype(np.int64)
     leaf, by_set = kind == LEAF, kind == BY_SET
     inner, by_code = ~leaf, ~leaf & ~by_set
     require("votes.nodes", child[inner] > number[inner], "children must follow their parent")
     require("votes.nodes", child[inner] < sizes[tree][inner] - 1, "children must be nodes of the same tree")
     first = (starts[tree] + child)[inner]
-    parents = np.bincount(first, minlength=len(words)) + np.bincount(first + 1, minlength=len(words))
+    parents = np.bincount(first, minlength=len(nodes)) + np.bincount(first + 1, minlength=len(nodes))
     require("votes.nodes", parents == (number > 0), _ONE_PARENT)
     require("votes.nodes", column < bins.n_columns, _COLUMN_RANGE)
     categorical = bins.categorical[column] == 1

@@ -31,7 +31,7 @@ from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import check_parameters
-from hedgerow.io.reader import Reader, Writer, is_foreign, short
+from hedgerow.io.reader import Reader, Writer, is_foreign
 
 _PLAIN = (type(None), bool, int, float, str)
 
@@ -224,7 +224,7 @@ def read_spec(reader: Reader, data: Any, name: str = "estimator", level: int = 0
         try:
             return clone(learner)  # with checked parameters, and without fitted attributes
         except Exception as error:
-            raise ModelFileError(f"{reader.prefix}{name} is not an estimator: {short(error)}") from error
+            raise ModelFileError(f"{reader.prefix}{name} is not an estimator: {error}") from error
     if not isinstance(data, dict) or set(data) != {"estimator", "parameters"}:
         raise ModelFileError(
             f"{name} must be a JSON object of estimator and parameters; got {reprlib.repr(data)}"
@@ -254,7 +254,7 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
         check_parameters(values, estimator._allowed)  # noqa: SLF001
     # An integer may have thousands of digits, and a learner of another library may raise anything.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"parameters: {short(error)}") from error
+        raise ModelFileError(f"parameters: {error}") from error
     for name, kinds in (("loss", (str,)), ("cost", (str,)), ("random_state", (int, type(None)))):
         if name in values:
             JSON.entry(values, name, *kinds)

@@ -184,8 +184,3 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], n: int, size: int)
     require(name, len(starts) == n + 1, f"it must have {n + 1} entries; got {len(starts)}")
     require(name, starts[0] == 0 and starts[-1] == size, f"it must go from 0 to {size}")
     require(name, starts[1:] >= starts[:-1], "it must not decrease")
-
-
-def short(error: BaseException) -> str:
-    """Return the message of an error, cut: it may quote the file."""
-    return str(error)[:300]

@@ -25,7 +25,7 @@ from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, R
 from hedgerow.io import parameters
 from hedgerow.io.layout import OOB_LOSSES, PAIR_LOSSES
 from hedgerow.io.parameters import decode, encode
-from hedgerow.io.reader import Reader, Writer, require, short
+from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.table import Schema
 
 MAX_ROWS = 2**32  # row numbers are uint32; squared losses of as many rows do not overflow
@@ -52,7 +52,7 @@ def read_columns(reader: Reader, estimator: Any) -> tuple[Schema, Any]:
     try:
         schema = Schema.from_dict(described)
     except ValueError as error:
-        raise ModelFileError(f"schema: {short(error)}") from error
+        raise ModelFileError(f"schema: {error}") from error
     require("schema", dtypes == _dtypes(described), "dtypes must be those of the columns")
     if is_classifier(estimator):
         return schema, parameters.decode_labels(reader.entries.get("classes"))

@@ -22,7 +22,6 @@ from hedgerow._typing import AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
 from hedgerow.growing.shards import LocalShards
-from hedgerow.kernels.cpu.binning import encode
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
 from hedgerow.system_memory import available_memory, format_bytes
@@ -72,7 +71,7 @@ class StreamedTable(RemoteTable):
 
     def codes_in_memory(self, n_bytes: int) -> int:
         """How many of so many bytes of codes would be in memory, not in a file."""
-        return 0 if needs_file(n_bytes, self._stream.memory_limit) else n_bytes
+        return 0 if is_stored_in_file(n_bytes, self._stream.memory_limit) else n_bytes
 
     # --- the second pass
 
@@ -94,8 +93,6 @@ class StreamedTable(RemoteTable):
         return storage, codes
 
     def _fill(self, bins: Bins, bounds: Bounds, codes: list[NDArray[Any]], *, by_row: bool) -> None:
-        edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
-        none = np.empty((0, 0), CODE)
         name = self._reader.source.name
 
         def encode_chunk(chunk: Chunk) -> int:
@@ -111,8 +108,7 @@ class StreamedTable(RemoteTable):
                     continue
                 if by_row:
                     out[a - first : b - first, self.n_columns :] = 0
-                outputs = (out, none) if by_row else (none, out)
-                encode(block[a - start : b - start], *edges, *outputs, a - first)
+                bins.encode_block(block[a - start : b - start], out, a - first, by_row=by_row)
             return stop
 
         last = 0
@@ -152,7 +148,7 @@ class CodeStorage:
         padded = [-(-size // _LINE) * _LINE for size in sizes]
         starts, total = np.cumsum([0, *padded]).tolist()[:-1], sum(padded)
         self._slices = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-        self.is_file = needs_file(total, limit)
+        self.is_file = is_stored_in_file(total, limit)
         self._map: mmap.mmap | None = None
         self._memory: NDArray[np.uint8] | None
         if self.is_file:
@@ -177,7 +173,7 @@ class CodeStorage:
         self._map = None
 
 
-def needs_file(n_bytes: int, limit: float | None) -> bool:
+def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
     """Whether so many bytes are stored in a file."""
     if limit is None:
         available = available_memory()
