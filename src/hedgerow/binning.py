@@ -45,20 +45,12 @@ UserEdges = Sequence[Floats | None]  # for every column strictly rising edges, o
 
 @dataclass(frozen=True, eq=False)
 class Bins(PickledWithoutCache):
-    """The bins of every column of a table.
+    """The bins of every column of a table."""
 
-    Parameters
-    ----------
-    edges, edge_starts : arrays
-        The edges of column f are ``edges[edge_starts[f]:edge_starts[f + 1]]``, rising.
-    tables, table_starts : arrays
-        The code of category c of column f is ``tables[table_starts[f] + c]``; numeric columns have none.
-    """
-
-    edges: Floats
+    edges: Floats  # those of column f are edges[edge_starts[f]:edge_starts[f + 1]], rising
     edge_starts: Integers
-    tables: NDArray[np.uint8]
-    table_starts: Integers
+    tables: NDArray[np.uint8]  # the code of category c of column f is tables[table_starts[f] + c]
+    table_starts: Integers  # a numeric column has no codes of categories
 
     @property
     def n_columns(self) -> int:

@@ -120,15 +120,7 @@ class RestorableShards:
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function of the shards, again if some were lost meanwhile."""
-        while True:
-            try:
-                result = call()
-            except ShardsLost:
-                self._losses.count()
-                self.restore()
-                continue
-            self._losses.reset()
-            return result
+        return self._losses.retry(call, self.restore)
 
     def update(self, call: Callable[[], Any]) -> None:
         """Call a function that adds trees of the ensemble to scores; after a loss, restore them instead."""

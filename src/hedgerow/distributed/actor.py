@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.binning import aligned_rows
-from hedgerow.growing.shards import LocalShards, Sums, sum_results
+from hedgerow.growing.shards import LocalShards, Sums, split_range, sum_results
 from hedgerow.optional import require_extra
 
-Range = tuple[int, int]  # rows from the first to before the second
 Result = TypeVar("Result")
 
 _INT32 = np.iinfo(np.int32)
@@ -177,16 +177,6 @@ def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]
     )
 
 
-def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
-    """Ranges of about equal length, none of them empty.
-
-    >>> split_range(5, 12, 3), split_range(0, 1, 4)
-    ([(5, 7), (7, 9), (9, 12)], [(0, 1)])
-    """
-    n = max(1, min(n_ranges, stop - start))
-    return list(pairwise(start + (stop - start) * number // n for number in range(n + 1)))
-
-
 def args_below(node: ActorNode, args: dict[int, Any]) -> dict[int, Any]:
     """The arguments for an actor and for all below it."""
     found = {node.number: args[node.number]}
@@ -228,7 +218,7 @@ def loads(blob: bytes) -> Any:
     return pickle.loads(head, buffers=arrays)  # noqa: S301 - from a worker of the fit
 
 
-def _narrow(sums: NDArray[np.int64]) -> NDArray[Any]:
+def _narrow(sums: Integers) -> NDArray[Any]:
     """The same integers in half the bytes, if they fit."""
     if sums.size and (sums.min() < _INT32.min or sums.max() > _INT32.max):
         return sums

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow._typing import AnyFloats
+from hedgerow._typing import AnyFloats, Keys, RowNumbers
 from hedgerow.binning import Bins, aligned_rows, edge_rows, row_keys, upper_half
 from hedgerow.distributed.cluster import Client, Future, Settings, gather_results, release, require_workers
 from hedgerow.optional import require_extra
+from hedgerow.table.columns import string_names
 from hedgerow.table.reading import read_table
 from hedgerow.table.table import Schema, Table
 from hedgerow.threads import rows_per_block
@@ -110,9 +111,7 @@ class Layout:
     @property
     def string_names(self) -> tuple[str, ...] | None:
         """The names of the columns, if they are strings."""
-        if self.names is None or not all(isinstance(name, str) for name in self.names):
-            return None
-        return tuple(self.names)
+        return None if self.names is None else string_names(self.names)
 
 
 class PartitionHead(NamedTuple):
@@ -127,8 +126,8 @@ class PartitionScan(NamedTuple):
     """The last pass: what one partition adds to a `hedgerow.table.remote.TableScan`."""
 
     dtype: np.dtype[Any]
-    keys: NDArray[np.uint64]
-    rounded: NDArray[np.uint32]
+    keys: Keys
+    rounded: RowNumbers
     sample: AnyFloats
     y: Any
     weight: Any

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.binning import edge_rows
+from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed import partitions as tasks
+from hedgerow.distributed.cluster import Future
 from hedgerow.distributed.partitions import Layout, PartitionHead, Partitions, PartitionScan
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
@@ -34,12 +35,23 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionScan:
-    """The scan of a collection, how its partitions are read, and how many rows each has."""
+class CollectionRows:
+    """The rows of a scanned collection."""
 
-    scan: TableScan
-    layout: Layout
-    lengths: list[int]
+    partitions: Partitions
+    layout: Layout  # how the partitions are read
+    lengths: list[int]  # rows of each
+
+    def submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
+        """Submit tasks that make the codes of some rows, in order."""
+        numbers, ranges = [], []
+        ends = np.cumsum(self.lengths).tolist()
+        for number, (length, end) in enumerate(zip(self.lengths, ends, strict=True)):
+            first = end - length
+            if length and first < stop and end > start:
+                numbers.append(number)
+                ranges.append((max(start, first) - first, min(stop, end) - first))
+        return self.partitions.submit(tasks.encode_rows, numbers, ranges, (self.layout, bins, by_row))
 
 
 def scan_partitions(
@@ -48,7 +60,7 @@ def scan_partitions(
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
-) -> CollectionScan:
+) -> tuple[TableScan, CollectionRows]:
     """Scan a collection; the parameters are those of `hedgerow.table.read_table`."""
     numbers = list(range(len(partitions)))
     args = [(number,) for number in numbers]
@@ -62,7 +74,7 @@ def scan_partitions(
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     scans = partitions.run(_READING, tasks.scan_partition, filled, [(i, starts[i]) for i in filled], layout)
     rows = [edge_rows(starts[i], starts[i] + lengths[i], layout.n_rows) for i in filled]
-    return CollectionScan(_table_scan(scans, rows, layout), layout, lengths)
+    return _table_scan(scans, rows, layout), CollectionRows(partitions, layout, lengths)
 
 
 def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: Layout) -> TableScan:

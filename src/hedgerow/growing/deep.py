@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.kernels.cpu.deep import N_NODES, N_SETS, N_VALUES, DeepTree, Growing, Job, grow_tree
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
@@ -84,7 +84,7 @@ class DeepTarget:
 
     @classmethod
     def of_numbers(
-        cls, y: Floats, centre: Floats, rows: NDArray[np.uint32], n_draws: int, weight: Floats | None
+        cls, y: Floats, centre: Floats, rows: RowNumbers, n_draws: int, weight: Floats | None
     ) -> "DeepTarget":
         """Numbers (n, outputs) of the rows in use, rounded so that no sum of `n_draws` of them overflows."""
         moved = np.zeros_like(y)
@@ -144,20 +144,9 @@ def _integers(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
 class DeepGrower:
     """Grows trees on a table; every thread needs its own, see `for_thread`.
 
-    Parameters
-    ----------
-    table : BinnedTable
-    target : DeepTarget
-    options : DeepOptions
-    direction : int8 (columns,)
-        -1, 0 or 1; empty without constraints.
-    n_draws : int
-        Maximal number of rows of a tree.
-    seed : int
-    class_factors : bool
-        Whether class weights are passed for each tree.
-    keep_rows : bool
-        Store the rows of the leaves.
+    A tree has at most `n_draws` rows. `direction` (columns,) is -1, 0 or 1, empty without constraints.
+    With `class_factors`, class weights are passed for each tree; with `keep_rows`, the rows of the leaves are
+    stored.
     """
 
     def __init__(

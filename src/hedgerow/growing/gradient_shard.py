@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
@@ -103,7 +103,7 @@ class GradientShard:
         self._n_used = 0
 
     @property
-    def training(self) -> NDArray[np.uint32]:
+    def training(self) -> RowNumbers:
         """The training rows; not stored if these are all, as that would take four bytes per row."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._training is None else self._training
 
@@ -140,7 +140,7 @@ class GradientShard:
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
         return self.add_tree(output, nodes)
 
-    def _walk(self, rows: NDArray[np.uint32], output: int, nodes: NDArray[np.void]) -> None:
+    def _walk(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
         if len(rows):
             found = np.empty(len(rows), np.int32)
             find_nodes(self.codes.by_row, nodes, rows, found)
@@ -266,7 +266,7 @@ class GradientShard:
             self._rows[:n] = rows
         return n
 
-    def _draw(self, iteration: int, *, first_only: bool) -> NDArray[np.uint32]:
+    def _draw(self, iteration: int, *, first_only: bool) -> RowNumbers:
         """Draw the rows of the tree of a round; `first_only` if no row of any shard was drawn."""
         rows, begin = self.training, self._before
         if first_only:
@@ -276,7 +276,7 @@ class GradientShard:
         positions = np.empty(len(rows), np.uint32)
         end = begin + len(rows)
         n = int(sample_rows(self.subsample, self.seed, ROW_SAMPLE, iteration, begin, end, positions))
-        drawn: NDArray[np.uint32] = rows[positions[:n] - np.uint32(begin)]
+        drawn: RowNumbers = rows[positions[:n] - np.uint32(begin)]
         return drawn
 
     def _histogram(self, node: int) -> Integers:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import RowNumbers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.dtypes import ROW
 from hedgerow.growing.statistics import RowStatistics
@@ -52,7 +52,7 @@ class GrowthOptions:
         by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
         return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
 
-    def columns_for(self, n_columns: int, tree: int) -> NDArray[np.int64]:
+    def columns_for(self, n_columns: int, tree: int) -> Integers:
         """Return the columns drawn for a tree, in ascending order."""
         columns = np.arange(n_columns)
         n_tree = share_of(self.columns_per_tree, n_columns)
@@ -61,7 +61,7 @@ class GrowthOptions:
             columns = np.sort(columns[:n_tree])
         return columns
 
-    def for_tree(self, statistics: RowStatistics, stored: NDArray[np.int64], tree: int) -> Rules:
+    def for_tree(self, statistics: RowStatistics, stored: Integers, tree: int) -> Rules:
         """Convert the options to units of the integer statistics, with the columns drawn for this tree.
 
         With g and h the units of gradients and hessians, the objective G v + H v**2 / 2 is in units of
@@ -110,9 +110,9 @@ class GrownTree:
     """
 
     nodes: NDArray[np.void]
-    leaves: NDArray[np.int64]
+    leaves: Integers
     rows: RowNumbers
-    starts: NDArray[np.int64]
+    starts: Integers
 
     @classmethod
     def of(
@@ -127,22 +127,14 @@ class GrownTree:
         return cls(nodes, leaves, rows, starts)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Return the values of the leaves from left to right."""
-        values: NDArray[np.float64] = self.nodes["value"][self.leaves]
+        values: Floats = self.nodes["value"][self.leaves]
         return values
 
 
 class TreeGrower:
-    """Grows trees on a binned table in memory.
-
-    Parameters
-    ----------
-    table : BinnedTable
-    options : GrowthOptions
-    team : Team
-        Threads to use; small tables use one.
-    """
+    """Grows trees on a binned table in memory, with the threads of a team; small tables use one."""
 
     def __init__(self, table: BinnedTable, options: GrowthOptions, team: Team) -> None:
         if len(table.codes.by_row) != table.n_rows:

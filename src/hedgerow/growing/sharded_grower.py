@@ -51,17 +51,7 @@ class PartitionedNode:
 
 
 class ShardedGrower:
-    """Grows trees on sharded rows.
-
-    Parameters
-    ----------
-    shards : ShardedRows
-        Shards of type `hedgerow.growing.gradient_shard.GradientShard`.
-    bins : Bins
-    options : GrowthOptions
-    n_rows : int
-        Upper bound of the rows of a tree.
-    """
+    """Grows trees of at most `n_rows` rows on shards of type `GradientShard`."""
 
     def __init__(self, shards: ShardedRows, bins: Bins, options: GrowthOptions, n_rows: int) -> None:
         self.shards = shards
@@ -164,16 +154,7 @@ class RoundGrower:
 
     In a round it finds the powers of two that gradients are scaled by, starts a tree, grows it, and sends its
     leaf values with the next call. Its state are guesses and the last tree; any round can be its first.
-
-    Parameters
-    ----------
-    bins : Bins
-    options : GrowthOptions
-    shards : ShardedRows
-    n_rows, n_copies, n_piece : int
-        Training rows, the copies they count, and the rows that may be added packed.
-    n_outputs : int
-    learning_rate : float
+    n_rows, n_copies, n_piece : training rows, the copies they count, and the rows that may be added packed.
     """
 
     def __init__(

@@ -7,7 +7,9 @@ only, which are the same in any order, so it does not depend on threads.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -104,41 +106,33 @@ class Quantiser:
 
     def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
         """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
-        weight, copies = self.weights.weight, self.weights.copies
-        tops: list[tuple[float, float, int]] = []
-        self.team.over_rows(
-            self.n_rows, lambda a, b: tops.append(largest(gradient, hessian, weight, copies, a, b))
-        )
+        tops = self._over_rows(largest, gradient, hessian)
         top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
             raise FloatingPointError(NOT_FINITE)
         g_bits, h_bits = packed_bits(top_g, top_h)
-        sums: list[tuple[int, int, int]] = []
-        self.team.over_rows(
-            self.n_rows,
-            lambda a, b: sums.append(
-                pack(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._packed, a, b)
-            ),
-        )
+        sums = self._over_rows(pack, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._packed)
         steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
         wide = wide_bits((top_g, top_h), steps, self.n_copies, self._piece_rows)
         if wide is None:
             least = min(s[2] for s in sums)
             return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
-        return self._quantise_wide(gradient, hessian, *wide)
-
-    def _quantise_wide(self, gradient: Floats, hessian: Floats, g_bits: int, h_bits: int) -> RowStatistics:
-        weight, copies = self.weights.weight, self.weights.copies
         if not len(self._wide):
             self._wide = np.empty((self.n_rows, 2), np.int64)
-        least: list[int] = []
+        g_bits, h_bits = wide
+        smallest = self._over_rows(spread, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._wide)
+        return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(smallest))
+
+    def _over_rows(
+        self, kernel: Callable[..., Any], gradient: Floats, hessian: Floats, *args: Any
+    ) -> list[Any]:
+        """Call a kernel with blocks of rows on the threads of the team; return its results in any order."""
+        weight, copies = self.weights.weight, self.weights.copies
+        found: list[Any] = []
         self.team.over_rows(
-            self.n_rows,
-            lambda a, b: least.append(
-                spread(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._wide, a, b)
-            ),
+            self.n_rows, lambda a, b: found.append(kernel(gradient, hessian, weight, copies, *args, a, b))
         )
-        return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(least))
+        return found
 
     def _statistics(
         self, packed: Integers, wide: Integers, g_bits: int, h_bits: int, least: int

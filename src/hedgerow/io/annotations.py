@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import is_classifier
 
 from hedgerow.container import JSON, ModelFileError
-from hedgerow.io.layout import CHECKPOINT
 from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import require
 from hedgerow.io.sections import is_digest, read_digests
@@ -26,6 +25,14 @@ from hedgerow.io.sections import is_digest, read_digests
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
 
+CHECKPOINT = {  # keys of the notes of a checkpoint
+    "data": "rows",
+    "evaluation_sets": "evaluations",
+    "resumed_from": "began",
+    "first_round": "first",
+    "initial_losses": "base",
+    "seed": "seed",
+}
 MAX_BYTES = 16 * 2**20  # of a card as JSON
 _MAX_DEPTH = 64
 _MAX_ROUNDS = 2**31

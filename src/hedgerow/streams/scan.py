@@ -200,7 +200,7 @@ class _ScanBuilder:
             by_code = coded.numbers_by_code(schema.category_positions[column])
             _add_category_keys(column, coded, by_code, keys)
             _add_category_keys(column, coded, by_code, rounded, rounded=True)
-            sample[:, column] = coded.numbers(by_code, rows)
+            sample[:, column] = by_code[coded.codes[rows]]
         rounded = rounded if rounded.dtype == np.uint32 else upper_half(rounded)
         return TableScan(self.n_rows, schema, dtype, y, weight, keys, rounded, rows, sample)
 
@@ -284,10 +284,10 @@ class CategoryArray:
         """The numbers of the codes from 0 on in a table: the positions of the categories, NaN first."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), positions)])
 
-    def numbers(self, by_code: AnyFloats, rows: slice | Integers) -> AnyFloats:
-        """Some rows as numbers of their categories."""
-        found: AnyFloats = by_code[self._codes.view()[rows]]
-        return found
+    @property
+    def codes(self) -> NDArray[Any]:
+        """The codes of the rows so far."""
+        return self._codes.view()
 
     def _all_values(self) -> CodedColumn:
         return CodedColumn(np.arange(len(self.values)), list(self.values))
@@ -299,7 +299,7 @@ def _add_category_keys(
     """Add a categorical column to the keys of all rows, now that its numbers are known."""
     for start in range(0, len(keys), _FIRST_ROWS):
         rows = slice(start, start + _FIRST_ROWS)
-        numbers = coded.numbers(by_code, rows)
+        numbers = by_code[coded.codes[rows]]
         add_keys(value_bits(numbers[:, np.newaxis], rounded=rounded), column, keys[rows])
 
 

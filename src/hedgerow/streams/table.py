@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
-from hedgerow.growing.shards import LocalShards
+from hedgerow.growing.shards import LocalShards, Range, split_range
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
 from hedgerow.system_memory import available_memory, format_bytes
 from hedgerow.table.remote import RemoteTable, TableScan
 from hedgerow.threads import Team
-
-Bounds = list[tuple[int, int]]
 
 _LINE = 64  # bytes of a cache line, where every array starts
 
@@ -48,9 +46,8 @@ class StreamedTable(RemoteTable):
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> LocalShards:
         """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`."""
-        n, by_row = self.n_rows, bool(factory.by_row)  # type: ignore[attr-defined]
-        n_shards = max(1, min(n_threads, n))
-        bounds = [(n * shard // n_shards, n * (shard + 1) // n_shards) for shard in range(n_shards)]
+        bounds = split_range(0, self.n_rows, n_threads)
+        by_row = bool(factory.by_row)  # type: ignore[attr-defined]
         storage, codes = self._encode(bins, bounds, by_row=by_row)
         none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
         self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
@@ -76,7 +73,7 @@ class StreamedTable(RemoteTable):
     # --- the second pass
 
     def _encode(
-        self, bins: Bins, bounds: Bounds, *, by_row: bool
+        self, bins: Bins, bounds: list[Range], *, by_row: bool
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
         """Codes of all rows in arrays of these bounds, and their storage, which is closed after an error."""
         dtype = np.dtype(CODE if by_row else bins.code_dtype)
@@ -92,7 +89,7 @@ class StreamedTable(RemoteTable):
             raise
         return storage, codes
 
-    def _fill(self, bins: Bins, bounds: Bounds, codes: list[NDArray[Any]], *, by_row: bool) -> None:
+    def _fill(self, bins: Bins, bounds: list[Range], codes: list[NDArray[Any]], *, by_row: bool) -> None:
         name = self._reader.source.name
 
         def encode_chunk(chunk: Chunk) -> int:

@@ -101,7 +101,7 @@ def read_table(
         raise ValueError("categorical_features must be None if a schema is passed")
     check_same_columns(source.names, source.shape[1], schema, estimator_name)
     check_not_empty(source.shape, estimator_name)
-    return _make_table(source, schema, {column: source.coded(column) for column in schema.category_positions})
+    return make_table(source, schema)
 
 
 def _read_for_fit(source: "Source", categorical_features: Any) -> Table:
@@ -111,12 +111,15 @@ def _read_for_fit(source: "Source", categorical_features: Any) -> Table:
     coded = {column: source.coded(column) for column in categorical}
     categories = {column: sorted_categories(found) for column, found in coded.items()}
     schema = Schema(n_columns, source.names, tuple(map(categories.get, range(n_columns))))
-    return _make_table(source, schema, coded)
+    return make_table(source, schema, coded)
 
 
-def _make_table(source: "Source", schema: Schema, coded: Mapping[int, CodedColumn]) -> Table:
-    positions = schema.category_positions
-    numbers = {column: category_numbers(found, positions[column]) for column, found in coded.items()}
+def make_table(source: "Source", schema: Schema, coded: Mapping[int, CodedColumn] | None = None) -> Table:
+    """Return the table of a source with known columns; `coded` are its categorical columns, if read."""
+    numbers = {
+        column: category_numbers(source.coded(column) if coded is None else coded[column], positions)
+        for column, positions in schema.category_positions.items()
+    }
     return source.table(schema, numbers)
 
 
