@@ -2,7 +2,7 @@
 
 import io
 
-from hedgerow.progress import ProgressBar, write_note
+from hedgerow.progress import ProgressBar
 from terminal import Terminal
 
 ERASE = "\r\x1b[K"
@@ -58,18 +58,6 @@ def test_unknown_total_cleared_bar_and_lines_above():
     assert "\x1b[Ka stage is done\n" in stream.getvalue()
     assert "1/2" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
-
-
-def test_note_is_written_above_the_bar_on_standard_error(monkeypatch):
-    stream = Terminal()
-    monkeypatch.setattr("sys.stderr", stream)
-    with ProgressBar(9, "boosting") as bar:
-        bar.update(1)
-        drawn = stream.getvalue()
-        write_note("compiling")
-    assert stream.getvalue() == f"{drawn}\r\x1b[Kcompiling\n{drawn.removeprefix(ERASE)}\n"
-    write_note("done")
-    assert stream.getvalue().endswith("\ndone\n")
 
 
 def test_a_line_is_not_longer_than_the_terminal(monkeypatch):

@@ -6,7 +6,7 @@ for any number of threads and any chunking (tested on x86-64, and on aarch64 in 
 
 from typing import TYPE_CHECKING
 
-from hedgerow._lazy import lazy_names
+from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
     from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit

@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import AnyFloats, Floats, Integers, Keys
 from hedgerow.dtypes import CODE, MAX_BINS, MOST_ROWS, WIDE_CODE
-from hedgerow.kernels.cpu.binning import cut_positions, encode, middles, store_rows
+from hedgerow.kernels.cpu.binning import add_keys, cut_positions, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import value_bits
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, rows_per_block
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
@@ -46,20 +47,12 @@ UserEdges = Sequence[Floats | None]  # for every column strictly rising edges, o
 
 @dataclass(frozen=True, eq=False)
 class Bins(PickledWithoutCache):
-    """The bins of every column of a table.
+    """The bins of every column of a table."""
 
-    Parameters
-    ----------
-    edges, edge_starts : arrays
-        The edges of column f are ``edges[edge_starts[f]:edge_starts[f + 1]]``, rising.
-    tables, table_starts : arrays
-        The code of category c of column f is ``tables[table_starts[f] + c]``; numeric columns have none.
-    """
-
-    edges: Floats
+    edges: Floats  # those of column f are edges[edge_starts[f]:edge_starts[f + 1]], rising
     edge_starts: Integers
-    tables: NDArray[np.uint8]
-    table_starts: Integers
+    tables: NDArray[np.uint8]  # the code of category c of column f is tables[table_starts[f] + c]
+    table_starts: Integers  # a numeric column has no codes of categories
 
     @property
     def n_columns(self) -> int:
@@ -127,16 +120,19 @@ class Bins(PickledWithoutCache):
         if isinstance(table, RemoteTable):
             coded: BinnedTable = table.encode(self, team, for_growing=for_growing)
             return coded
-        n = table.n_rows
-        by_column = np.empty((self.n_columns, n), self.code_dtype)
-        raw = (self.edges, self.edge_starts, self.tables, self.table_starts)
-        none = np.empty((0, 0), CODE)
+        by_column = np.empty((self.n_columns, table.n_rows), self.code_dtype)
         team.over_rows(
-            n,
-            lambda a, b: encode(table.block(a, b), *raw, none, by_column, a),
+            table.n_rows,
+            lambda a, b: self.encode_block(table.block(a, b), by_column, a, by_row=False),
             rows_per_block(self.n_columns, team.chunk_rows),
         )
         return BinnedTable.of(self, by_column, team, for_growing=for_growing)
+
+    def encode_block(self, block: AnyFloats, codes: NDArray[Any], first: int, *, by_row: bool) -> None:
+        """Write the codes of a block to rows `first`... of codes (rows, stride) or (columns, rows)."""
+        none = np.empty((0, 0), CODE)
+        outputs = (codes, none) if by_row else (none, codes)
+        encode(block, self.edges, self.edge_starts, self.tables, self.table_starts, *outputs, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,6 +295,21 @@ def edge_rows(start: int, stop: int, n_rows: int) -> Integers:
     return rows
 
 
+def row_keys(table: Table, step: int) -> tuple[Keys, Keys]:
+    """Return a hash of the values of every row, and one of the values as float32; `step` rows at a time."""
+    keys, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
+    for first in range(0, table.n_rows, step):
+        block = table.block(first, min(first + step, table.n_rows))
+        add_keys(value_bits(block), 0, keys[first : first + step])
+        add_keys(value_bits(block, rounded=True), 0, rounded[first : first + step])
+    return keys, rounded
+
+
+def upper_half(keys: Keys) -> NDArray[np.uint32]:
+    """Return the upper 32 bits of hashes, which are enough for those of rounded values."""
+    return (keys >> np.uint64(32)).astype(np.uint32)
+
+
 def _column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floats:
     """Compute the edges of one numeric column."""
     present = ~np.isnan(values)
@@ -355,22 +366,13 @@ def _flatten(arrays: list[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], Int
 class Bundles:
     """The stored column of every column.
 
-    Parameters
-    ----------
-    stored : int64 (columns,)
-        The stored column of each column.
-    usual : int64 (columns,)
-        The code that a shared column omits, -1 for a column that is stored alone.
-    base : int64 (columns,)
-        In a shared column: code c is stored as base + c for c < usual, as base + c - 1 for c > usual.
-    widths : int64 (stored columns,)
-        Codes of each stored column.
+    In a shared column, code c is stored as base + c for c < usual, and as base + c - 1 for c > usual.
     """
 
-    stored: Integers
-    usual: Integers
-    base: Integers
-    widths: Integers
+    stored: Integers  # (columns,), the stored column of each column
+    usual: Integers  # (columns,), the code that a shared column omits; -1 for a column that is stored alone
+    base: Integers  # (columns,)
+    widths: Integers  # (stored columns,), codes of each stored column
 
 
 def find_bundles(by_column: NDArray[np.uint8], n_bins: Integers) -> Bundles:

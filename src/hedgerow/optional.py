@@ -1,5 +1,9 @@
-"""Imports of packages that only an extra installs."""
+"""Imports of packages that only an extra installs, and imports when a name is first used.
 
+With the latter, `import hedgerow` loads no more than what a program uses.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -24,3 +28,27 @@ def require_extra(module: str, extra: str) -> Any:
         raise ImportError(
             f"{package} is not installed; install it with: pip install 'hedgerow[{extra}]'", name=package
         ) from None
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, Sequence[str]], submodules: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package whose modules are imported when they are first used.
+
+    `modules` maps each module to the names that the package takes from it; `submodules` are modules of the
+    package that are its attributes too. See PEP 562.
+
+    >>> find, names = lazy_names("numbers", {"math": ["sqrt"], "cmath": ["phase"]})
+    >>> find("sqrt")(9.0), names()
+    (3.0, ['phase', 'sqrt'])
+    """
+    homes = {name: module for module, names in modules.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        if name in submodules:
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find, lambda: sorted([*homes, *submodules])

@@ -18,7 +18,6 @@ from typing import Self, TextIO
 _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line
 _REDRAW_SECONDS = 0.1  # faster is unreadable, and a slow terminal would delay the computation
-_active: list["ProgressBar"] = []  # the innermost last
 
 
 class ProgressBar:
@@ -57,13 +56,11 @@ class ProgressBar:
 
     def __enter__(self) -> Self:
         self._started = time.perf_counter()
-        _active.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _active.remove(self)
         if self._drawn:
             last = f"{_ERASE if self._pending else ''}{self._pending}\n"
             self._write(_ERASE if self._clear else last)
@@ -103,15 +100,6 @@ class ProgressBar:
     def _write(self, text: str) -> None:
         self.stream.write(text)
         self.stream.flush()
-
-
-def write_note(text: str) -> None:
-    """Write a line to standard error, above a bar that is drawn there."""
-    bar = next((one for one in reversed(_active) if one.stream is sys.stderr), None)
-    if bar is None:
-        sys.stderr.write(f"{text}\n")
-    else:
-        bar.write_line(text)
 
 
 def _clock(seconds: float) -> str:

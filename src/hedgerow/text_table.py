@@ -9,7 +9,7 @@ _MIN_WIDTH = 16  # of a text column that is wrapped
 
 
 def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], width: int) -> list[int]:
-    """Return the leading columns that fit a page, at least two; each is a head and its cells.
+    """Return the leading columns that fit a page, at least two; each is a head and its values.
 
     The caller lists the most important ones first; those in `wrapped` hold text and may be narrow.
 
@@ -18,8 +18,8 @@ def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], wi
     """
     kept: list[int] = []
     used = 1
-    for number, cells in enumerate(columns):
-        widest = max(map(display_width, cells))
+    for number, texts in enumerate(columns):
+        widest = max(map(display_width, texts))
         used += _GAP + (min(widest, _MIN_WIDTH) if number in wrapped else widest)
         if used > width and number > 1:
             break
@@ -54,7 +54,7 @@ def format_table(
      a       1
      b      20
     """
-    body = [[printable(cell) for cell in row] for row in [heads, *rows]]
+    body = [[printable(value) for value in row] for row in [heads, *rows]]
     widths = [max(display_width(row[column]) for row in body) for column in range(len(heads))]
     while left and 1 + sum(widths) + _GAP * (len(widths) - 1) > width:
         widest = max(left, key=lambda column: widths[column])
@@ -68,14 +68,14 @@ def format_table(
 
 
 def _row_lines(row: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> Iterator[str]:
-    cells = [
-        wrap(cell, width) if column in left else [cell]
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    wrapped = [
+        wrap(value, width) if column in left else [value]
+        for column, (value, width) in enumerate(zip(row, widths, strict=True))
     ]
-    for number in range(max(map(len, cells))):
+    for number in range(max(map(len, wrapped))):
         line = []
         for column, width in enumerate(widths):
-            text = cells[column][number] if number < len(cells[column]) else ""
+            text = wrapped[column][number] if number < len(wrapped[column]) else ""
             space = " " * (width - display_width(text))
             line.append(text + space if column in left else space + text)
         yield " " + (" " * _GAP).join(line).rstrip()

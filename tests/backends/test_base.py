@@ -7,7 +7,7 @@ from hedgerow.backends.base import TreeRound
 from hedgerow.boosting import gradient_boosting
 from hedgerow.growing.grower import Quantiser
 from hedgerow.growing.weak_tree import codes_left
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from reference_grower import ReferenceGrower, RowsInMemory
 from shard_cases import TABLE, assert_same, fit
 

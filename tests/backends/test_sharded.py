@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.losses.classification import BinaryLogLoss
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from remote_tables import ShardedTable
 from shard_cases import CASES, N_ROWS, TABLE, assert_same, fit
 

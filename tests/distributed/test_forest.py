@@ -13,7 +13,7 @@ from dask_cases import wait_until
 from hedgerow.bagging import forest as growing
 from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
 from hedgerow.bagging.members import MemberTask
-from hedgerow.distributed.settings import Settings
+from hedgerow.distributed.cluster import Settings
 from hedgerow.io.models import to_bytes
 from hedgerow.table import read_table
 from hedgerow.threads import Team

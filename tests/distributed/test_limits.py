@@ -77,11 +77,11 @@ class Recorder:
 def test_a_call_that_arrives_after_a_later_one_is_refused():
     actor = ShardActor([np.zeros((1, 2), np.uint8)], by_row=False, n_columns=1)
     actor._shards = LocalShards([Recorder()], [(0, 2)])
-    assert actor.run(Call("store", ("a",), {}, number=1), 0).results == {0: [["a"]]}
-    assert actor.run(Call("store", ("c",), {}, number=3), 0).results == {0: [["a", "c"]]}
+    assert actor.run(Call("store", {0: [("a",)]}, number=1), 0).results == {0: [["a"]]}
+    assert actor.run(Call("store", {0: [("c",)]}, number=3), 0).results == {0: [["a", "c"]]}
     with pytest.raises(RuntimeError, match="arrived after a later one"):
-        actor.run(Call("store", ("b",), {}, number=2), 0)
-    assert actor.run(Call("store", ("d",), {}, number=4), 0).results == {0: [["a", "c", "d"]]}
+        actor.run(Call("store", {0: [("b",)]}, number=2), 0)
+    assert actor.run(Call("store", {0: [("d",)]}, number=4), 0).results == {0: [["a", "c", "d"]]}
 
 
 def test_memory_of_workers():

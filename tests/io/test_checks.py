@@ -206,7 +206,7 @@ ENTRIES = [
     ("bag", ["members", 0], 7, "members.0 must be a JSON object; got int"),
     ("bag", ["members", 0, "estimator"], "Pipeline", "estimator must be one of .*; got 'Pipeline'"),
     ("bag", ["members", 0, "classes", "values", 0], "na", "its classes must be classes of the model"),
-    ("bag", ["members", 0, "schema", "names", 0], "z", "its columns must have the names"),
+    ("bag", ["members", 0, "schema", "names", 0], "z", "its columns must be those of the model"),
     ("bag of numbers", ["members", 0, "classes"], {"dtype": "<i8", "values": [0, 1]}, "classes must be"),
     ("three", ["hypothesis", "members"], [], "a vote must have one member or three"),
     ("three", ["hypothesis", "members", 0], None, "hypothesis.0 must be a JSON object; got NoneType"),

@@ -16,9 +16,9 @@ from hedgerow.binning import Bins
 from hedgerow.container import unpack
 from hedgerow.forest import Forest
 from hedgerow.io import ModelFileError, save
-from hedgerow.io.layout import BINS, FOREST, USER_EDGES
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.io.parameters import LEFT_OUT
+from hedgerow.io.trees import BINS, FOREST, USER_EDGES
 from hedgerow.kernels.cpu.forest import add_predictions
 from hedgerow.losses import Huber
 from model_cases import changed, classifier, fitted, numbers, regressor, small

@@ -7,7 +7,7 @@ from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses.classification import BinaryLogLoss, MultinomialLogLoss
 from hedgerow.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
 from hedgerow.table import read_table
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 
 N_ROWS = 900
 

@@ -25,7 +25,7 @@ from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights
 from hedgerow.losses import Loss
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 

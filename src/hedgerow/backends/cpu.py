@@ -21,7 +21,7 @@ from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGro
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 Trees = list[NDArray[np.void]]

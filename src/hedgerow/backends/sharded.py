@@ -29,8 +29,8 @@ from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
-from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import Dataset
 
 Result = TypeVar("Result")
 
@@ -119,15 +119,7 @@ class RestorableShards:
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function of the shards, again if some were lost meanwhile."""
-        while True:
-            try:
-                result = call()
-            except ShardsLost:
-                self._losses.count()
-                self.restore()
-                continue
-            self._losses.reset()
-            return result
+        return self._losses.retry(call, self.restore)
 
     def update(self, call: Callable[[], Any]) -> None:
         """Call a function that adds trees of the ensemble to scores; after a loss, restore them instead."""

@@ -22,13 +22,13 @@ from hedgerow.binning import aligned_rows
 from hedgerow.distributed.cluster import (
     Client,
     Future,
+    Settings,
     TaskMonitor,
     check_connected,
     release,
     require_workers,
     translate_error,
 )
-from hedgerow.distributed.settings import Settings
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.memory import forest_thread_bytes
 from hedgerow.optional import require_extra

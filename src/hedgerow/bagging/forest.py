@@ -29,8 +29,7 @@ from hedgerow.kernels.cpu.binning import add_code_keys, add_keys
 from hedgerow.kernels.native import prepare
 from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Table
-from hedgerow.table.dataset import Dataset
-from hedgerow.table.table import value_bits
+from hedgerow.table.table import Dataset, value_bits
 from hedgerow.threads import Team
 from hedgerow.voting import BinnedRows, ForestModel, VoteForest, VotingTree
 

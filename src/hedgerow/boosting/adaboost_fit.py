@@ -37,8 +37,8 @@ from hedgerow.memory import (
     weak_tree_nodes,
 )
 from hedgerow.table import Table
-from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel | MedianModel

@@ -26,8 +26,8 @@ from hedgerow.kernels.native import prepare
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members
 from hedgerow.table import Table
-from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 Model = TreeModel | MemberModel

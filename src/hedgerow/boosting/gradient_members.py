@@ -15,7 +15,7 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.cpu import Scores, draw_positions
 from hedgerow.losses import Loss
 from hedgerow.members import accepts_weights, indexable_rows, predict_values, seeded_clone, take_rows
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hedgerow.boosting.callbacks import Callback, EarlyStopping, HistoryDict, Round, format_losses
 from hedgerow.memory import FitSize
 from hedgerow.progress import ProgressBar
-from hedgerow.table.dataset import Dataset
+from hedgerow.table.table import Dataset
 from hedgerow.threads import CHUNK_ROWS
 
 

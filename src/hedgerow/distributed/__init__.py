@@ -3,7 +3,7 @@
 `open_collection` accepts X as a user passes it; `settings` reads how long a fit waits for the cluster.
 """
 
+from hedgerow.distributed.cluster import Settings, settings
 from hedgerow.distributed.input import open_collection
-from hedgerow.distributed.settings import Settings, settings
 
 __all__ = ["Settings", "open_collection", "settings"]

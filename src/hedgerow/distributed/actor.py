@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.binning import aligned_rows
-from hedgerow.growing.shards import LocalShards, Sums, sum_results
+from hedgerow.growing.shards import LocalShards, Sums, split_range, sum_results
 from hedgerow.optional import require_extra
 
-Range = tuple[int, int]  # rows from the first to before the second
 Result = TypeVar("Result")
 
 _INT32 = np.iinfo(np.int32)
@@ -45,9 +45,8 @@ class Call(NamedTuple):
     """A call of a method of all shards."""
 
     method: str
-    args: tuple[Any, ...] | None  # for every shard, or
-    own_args: dict[int, list[tuple[Any, ...]]]  # for each shard of each actor
-    number: int = 0  # rises with every call of a fit
+    args: dict[int, list[tuple[Any, ...]]]  # by actor, for each of its shards
+    number: int  # rises with every call of a fit
 
 
 class Reply(NamedTuple):
@@ -84,17 +83,15 @@ class ShardActor:
         self._shards = LocalShards(shards, bounds)
         return b""
 
-    async def call(self, message: bytes, actor: int) -> bytes:
-        """Call the shards of this actor."""
-        return await self._in_thread(lambda: dumps_reply(self.run(pickle.loads(message), actor)))  # noqa: S301
-
-    async def call_tree(self, message: bytes, node: bytes) -> bytes:
+    async def call(self, message: bytes, tree: bytes) -> bytes:
         """Call the shards of this actor and of the actors below it, and add up the sums."""
-        tree: ActorNode = pickle.loads(node)  # noqa: S301 - from the process that fits
+        node: ActorNode = pickle.loads(tree)  # noqa: S301 - from the process that fits
+        if not node.children:
+            return await self._in_thread(lambda: dumps_reply(self.run(pickle.loads(message), node.number)))  # noqa: S301
         pool = require_extra("distributed", extra="dask").get_worker().rpc
-        own = self._in_thread(self.run, pickle.loads(message), tree.number)  # noqa: S301
+        own = self._in_thread(self.run, pickle.loads(message), node.number)  # noqa: S301
         replies: list[Any] = await asyncio.gather(
-            own, *(call_node(pool, child, message) for child in tree.children), return_exceptions=True
+            own, *(call_node(pool, child, message) for child in node.children), return_exceptions=True
         )
         for reply in replies:
             if isinstance(reply, BaseException):
@@ -107,10 +104,7 @@ class ShardActor:
         if call.number < self._newest:  # it is no longer awaited, and the state of the shards is a later one
             raise RuntimeError("a call arrived after a later one")
         self._newest = call.number
-        if call.args is None:
-            results, sums = self._shards.call_each(call.method, call.own_args[actor])
-        else:
-            results, sums = self._shards.call(call.method, *call.args)
+        results, sums = self._shards.call_each(call.method, call.args[actor])
         return Reply({actor: results}, sums)
 
     async def close(self) -> bytes:
@@ -140,9 +134,7 @@ def _concatenate(codes: Sequence[NDArray[Any]], *, by_row: bool, n_columns: int)
 
 async def call_node(pool: Any, node: ActorNode, message: bytes, proxy: Any = None) -> bytes:
     """Call an actor and those below it, by a pool of connections or a proxy, the scheduler."""
-    if node.children:
-        return await call_actor(pool, node, "call_tree", [message, pickle.dumps(node, 5)], proxy)
-    return await call_actor(pool, node, "call", [message, node.number], proxy)
+    return await call_actor(pool, node, "call", [message, pickle.dumps(node, 5)], proxy)
 
 
 async def call_actor(pool: Any, node: ActorNode, method: str, args: list[Any], proxy: Any = None) -> bytes:
@@ -185,21 +177,11 @@ def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]
     )
 
 
-def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
-    """Ranges of about equal length, none of them empty.
-
-    >>> split_range(5, 12, 3), split_range(0, 1, 4)
-    ([(5, 7), (7, 9), (9, 12)], [(0, 1)])
-    """
-    n = max(1, min(n_ranges, stop - start))
-    return list(pairwise(start + (stop - start) * number // n for number in range(n + 1)))
-
-
-def args_below(node: ActorNode, own_args: dict[int, Any]) -> dict[int, Any]:
+def args_below(node: ActorNode, args: dict[int, Any]) -> dict[int, Any]:
     """The arguments for an actor and for all below it."""
-    found = {node.number: own_args[node.number]}
+    found = {node.number: args[node.number]}
     for child in node.children:
-        found |= args_below(child, own_args)
+        found |= args_below(child, args)
     return found
 
 
@@ -236,7 +218,7 @@ def loads(blob: bytes) -> Any:
     return pickle.loads(head, buffers=arrays)  # noqa: S301 - from a worker of the fit
 
 
-def _narrow(sums: NDArray[np.int64]) -> NDArray[Any]:
+def _narrow(sums: Integers) -> NDArray[Any]:
     """The same integers in half the bytes, if they fit."""
     if sums.size and (sums.min() < _INT32.min or sums.max() > _INT32.max):
         return sums

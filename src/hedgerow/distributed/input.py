@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.distributed.cluster import Client, client_of, gather_results
-from hedgerow.distributed.partitions import Partitions, encode_rows
-from hedgerow.distributed.scan import CollectionScan, Columns, concatenate, scan_partitions
-from hedgerow.distributed.settings import Settings, settings
-from hedgerow.distributed.shards import DaskShards, EncodableRows
+from hedgerow.distributed.cluster import Client, Settings, client_of, gather_results, settings
+from hedgerow.distributed.partitions import Partitions
+from hedgerow.distributed.scan import CollectionRows, Columns, concatenate, scan_partitions
+from hedgerow.distributed.shards import ENCODING, DaskShards
 from hedgerow.system_memory import require_memory
-from hedgerow.table.remote import RemoteInput, RemoteTable
+from hedgerow.table.remote import RemoteInput, RemoteTable, TableScan
 from hedgerow.table.table import Schema
 from hedgerow.threads import Team
 
@@ -128,7 +127,9 @@ class DaskInput(RemoteInput):
         partitions = Partitions(self.client, chosen, delayed_blocks(whole))
         self._read.append(partitions)
         try:
-            found = scan_partitions(partitions, self.columns, categorical_features, schema, estimator_name)
+            scan, rows = scan_partitions(
+                partitions, self.columns, categorical_features, schema, estimator_name
+            )
             others = {"y": self.y, "sample_weight": self.weight}
             loaded = {
                 name: self._load(values, chosen, f"reading {name}")
@@ -138,7 +139,7 @@ class DaskInput(RemoteInput):
         except BaseException:
             partitions.release()
             raise
-        return DaskTable(replace(found, scan=replace(found.scan, **loaded)), partitions)
+        return DaskTable(replace(scan, **loaded), rows)
 
     def close(self) -> None:
         """Release the partitions; see `RemoteInput.close`."""
@@ -178,11 +179,11 @@ def _whole_rows(X: Any) -> Any:
 class DaskTable(RemoteTable):
     """A scanned Dask collection; see `hedgerow.table.remote.RemoteTable`."""
 
-    __slots__ = ("_layout", "_lengths", "partitions")
+    __slots__ = ("_rows", "partitions")
 
-    def __init__(self, found: CollectionScan, partitions: Partitions) -> None:
-        super().__init__(found.scan)
-        self._layout, self._lengths, self.partitions = found.layout, found.lengths, partitions
+    def __init__(self, scan: TableScan, rows: CollectionRows) -> None:
+        super().__init__(scan)
+        self._rows, self.partitions = rows, rows.partitions
 
     @property
     def cluster(self) -> tuple[Client, Settings]:
@@ -193,16 +194,13 @@ class DaskTable(RemoteTable):
         self, factory: Any, bins: Bins, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> DaskShards:
         """Codes of all rows, in shards on the workers; see `RemoteTable.make_shards`."""
-        rows = EncodableRows(self.partitions, self._layout, self._lengths, bins, by_row=factory.by_row)
-        return DaskShards(rows, factory, row_arrays)
+        return DaskShards(self._rows, bins, factory, row_arrays)
 
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Codes of all rows, brought to this process; see `RemoteTable.encode`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
-        filled = [number for number, n in enumerate(self._lengths) if n]
-        args = [(0, self._lengths[number]) for number in filled]
-        what, common = "encoding the partitions of X", (self._layout, bins, False)
-        codes = self.partitions.run(what, encode_rows, filled, args, common)
+        futures = self._rows.submit_codes(bins, 0, self.n_rows, by_row=False)
+        codes = gather_results(self.partitions.client, futures, self.partitions.settings, ENCODING)
         self.partitions.release()
         return BinnedTable.of(bins, np.concatenate(codes, axis=1), team, for_growing=for_growing)

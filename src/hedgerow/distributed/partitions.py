@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow._typing import AnyFloats
-from hedgerow.binning import Bins, aligned_rows, edge_rows
-from hedgerow.distributed.cluster import Client, Future, gather_results, release, require_workers
-from hedgerow.distributed.settings import Settings
-from hedgerow.dtypes import CODE
-from hedgerow.kernels.cpu.binning import add_keys, encode
+from hedgerow._typing import AnyFloats, Keys, RowNumbers
+from hedgerow.binning import Bins, aligned_rows, edge_rows, row_keys, upper_half
+from hedgerow.distributed.cluster import Client, Future, Settings, gather_results, release, require_workers
 from hedgerow.optional import require_extra
+from hedgerow.table.columns import string_names
 from hedgerow.table.reading import read_table
-from hedgerow.table.table import Schema, Table, value_bits
+from hedgerow.table.table import Schema, Table
 from hedgerow.threads import rows_per_block
 
 Task = Callable[..., Any]
@@ -113,9 +111,7 @@ class Layout:
     @property
     def string_names(self) -> tuple[str, ...] | None:
         """The names of the columns, if they are strings."""
-        if self.names is None or not all(isinstance(name, str) for name in self.names):
-            return None
-        return tuple(self.names)
+        return None if self.names is None else string_names(self.names)
 
 
 class PartitionHead(NamedTuple):
@@ -130,8 +126,8 @@ class PartitionScan(NamedTuple):
     """The last pass: what one partition adds to a `hedgerow.table.remote.TableScan`."""
 
     dtype: np.dtype[Any]
-    keys: NDArray[np.uint64]
-    rounded: NDArray[np.uint32]
+    keys: Keys
+    rounded: RowNumbers
     sample: AnyFloats
     y: Any
     weight: Any
@@ -180,13 +176,13 @@ def scan_partition(partition: Any, layout: Layout, number: int, first: int) -> P
     """Keys of all rows, the rows that bin edges are computed from, the target and the weights."""
     with _errors_name_partition(number):
         table = _read(_features(partition, layout), layout)
-    keys, rounded = _row_keys(table)
+    keys, rounded = row_keys(table, max(1, _BLOCK_VALUES // table.n_columns))
     sample = table.rows(edge_rows(first, first + table.n_rows, layout.n_rows) - first)
     y, weight = (
         None if name is None else partition[name].reset_index(drop=True)
         for name in (layout.target, layout.weight)
     )
-    return PartitionScan(table.dtype, keys, rounded, sample, y, weight)
+    return PartitionScan(table.dtype, keys, upper_half(rounded), sample, y, weight)
 
 
 def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
@@ -198,17 +194,15 @@ def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, s
         partition = (partition.tocsr() if sparse.issparse(partition) else partition)[start:stop]
     table = _read(_features(partition, layout), layout)
     n = table.n_rows
-    none = np.empty((0, 0), CODE)
     if by_row:
         codes = aligned_rows(n, bins.n_columns)
         codes[:, bins.n_columns :] = 0
     else:
         codes = np.empty((bins.n_columns, n), bins.code_dtype)
-    edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
     step = rows_per_block(bins.n_columns, _ENCODE_ROWS)
     for first in range(0, n, step):
         block = table.block(first, min(first + step, n))
-        encode(block, *edges, codes if by_row else none, none if by_row else codes, first)
+        bins.encode_block(block, codes, first, by_row=by_row)
     return codes
 
 
@@ -237,13 +231,3 @@ def _read(values: Any, layout: Layout) -> Table:
     # process, and threads would restore one another's.)
     schema = replace(layout.schema, names=layout.string_names)
     return read_table(values, schema=schema, estimator_name=layout.estimator_name)
-
-
-def _row_keys(table: Table) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    keys, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
-    step = max(1, _BLOCK_VALUES // table.n_columns)
-    for first in range(0, table.n_rows, step):
-        block = table.block(first, min(first + step, table.n_rows))
-        add_keys(value_bits(block), 0, keys[first : first + step])
-        add_keys(value_bits(block, rounded=True), 0, rounded[first : first + step])
-    return keys, (rounded >> np.uint64(32)).astype(np.uint32)

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from hedgerow.binning import edge_rows
+from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed import partitions as tasks
+from hedgerow.distributed.cluster import Future
 from hedgerow.distributed.partitions import Layout, PartitionHead, Partitions, PartitionScan
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
 from hedgerow.table.columns import CodedColumn, sorted_categories
-from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import check_not_empty
 from hedgerow.table.remote import TableScan
 from hedgerow.table.table import FLOAT32, FLOAT64, Schema
@@ -36,12 +35,23 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionScan:
-    """The scan of a collection, how its partitions are read, and how many rows each has."""
+class CollectionRows:
+    """The rows of a scanned collection."""
 
-    scan: TableScan
-    layout: Layout
-    lengths: list[int]
+    partitions: Partitions
+    layout: Layout  # how the partitions are read
+    lengths: list[int]  # rows of each
+
+    def submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
+        """Submit tasks that make the codes of some rows, in order."""
+        numbers, ranges = [], []
+        ends = np.cumsum(self.lengths).tolist()
+        for number, (length, end) in enumerate(zip(self.lengths, ends, strict=True)):
+            first = end - length
+            if length and first < stop and end > start:
+                numbers.append(number)
+                ranges.append((max(start, first) - first, min(stop, end) - first))
+        return self.partitions.submit(tasks.encode_rows, numbers, ranges, (self.layout, bins, by_row))
 
 
 def scan_partitions(
@@ -50,7 +60,7 @@ def scan_partitions(
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
-) -> CollectionScan:
+) -> tuple[TableScan, CollectionRows]:
     """Scan a collection; the parameters are those of `hedgerow.table.read_table`."""
     numbers = list(range(len(partitions)))
     args = [(number,) for number in numbers]
@@ -64,7 +74,7 @@ def scan_partitions(
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     scans = partitions.run(_READING, tasks.scan_partition, filled, [(i, starts[i]) for i in filled], layout)
     rows = [edge_rows(starts[i], starts[i] + lengths[i], layout.n_rows) for i in filled]
-    return CollectionScan(_table_scan(scans, rows, layout), layout, lengths)
+    return _table_scan(scans, rows, layout), CollectionRows(partitions, layout, lengths)
 
 
 def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: Layout) -> TableScan:
@@ -106,7 +116,7 @@ def _layout(
     else:
         dtypes = np.result_type(*(one.dtype for one in few))
         whole = few[0].astype(dtypes)
-    source = _source(whole)
+    source = reading.open_source(whole, "")
     n_rows, n_columns = sum(one.n_rows for one in heads), source.shape[1]
     if schema is None:
         check_not_empty((n_rows, n_columns), estimator_name)
@@ -119,14 +129,6 @@ def _layout(
     return Layout(
         columns.target, columns.weight, names, dtypes, categorical, n_rows, n_columns, schema, estimator_name
     )
-
-
-def _source(whole: Any) -> Any:
-    """The columns of X, as `hedgerow.table` reads them."""
-    if sparse.issparse(whole):
-        return reading.SparseSource(whole)
-    frame = None if isinstance(whole, np.ndarray) else as_frame(whole)
-    return reading.ArraySource(whole, "") if frame is None else FrameSource(frame, "")
 
 
 def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) -> None:

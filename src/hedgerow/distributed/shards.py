@@ -23,48 +23,19 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins, row_stride
 from hedgerow.distributed import actor, cluster
-from hedgerow.distributed.actor import ActorLost, ActorNode, Call, Range, ShardActor, call_actor, dumps
+from hedgerow.distributed.actor import ActorLost, ActorNode, Call, ShardActor, call_actor, dumps
 from hedgerow.distributed.cluster import POLL_SECONDS, Future, Workers, list_workers, release, worker_id
-from hedgerow.distributed.partitions import Layout, Partitions, encode_rows
-from hedgerow.growing.shards import ShardFactory, ShardsLost, Sums
+from hedgerow.distributed.scan import CollectionRows
+from hedgerow.growing.shards import Range, ShardFactory, ShardsLost, Sums, split_range
 from hedgerow.system_memory import format_bytes
 
-_ENCODING = "encoding the partitions of X"
+ENCODING = "encoding the partitions of X"
 _ATTEMPTS = 20  # to create shards, if workers die meanwhile
 _CLOSE_SECONDS = 1.0  # to close actors, at the end of a fit
 _CONNECT_SECONDS = 5.0  # to connect to a worker; otherwise the scheduler forwards all calls
 _USABLE = 0.95  # of a worker's memory; above, Dask's nanny terminates it
 
 Calls = Sequence[Callable[[], Coroutine[Any, Any, bytes]]]
-
-
-@dataclass(frozen=True, eq=False)
-class EncodableRows:
-    """All rows of a collection, and how to make their codes."""
-
-    partitions: Partitions
-    layout: Layout
-    lengths: Sequence[int]
-    bins: Bins
-    by_row: bool
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of the codes of a row."""
-        width = np.dtype(self.bins.code_dtype).itemsize
-        return row_stride(self.bins.n_columns) if self.by_row else self.bins.n_columns * width
-
-    def submit(self, start: int, stop: int) -> list[Future]:
-        """Tasks that make the codes of some rows, in order."""
-        numbers: list[int] = []
-        inside: list[Range] = []
-        ends = np.cumsum(self.lengths).tolist()
-        for number, (length, end) in enumerate(zip(self.lengths, ends, strict=True)):
-            first = end - length
-            if length and first < stop and end > start:
-                numbers.append(number)
-                inside.append((max(start, first) - first, min(stop, end) - first))
-        return self.partitions.submit(encode_rows, numbers, inside, (self.layout, self.bins, self.by_row))
 
 
 @dataclass(eq=False)
@@ -87,9 +58,9 @@ class DaskShards:
     """All shards of a table, on the workers; see `hedgerow.growing.shards.ShardedRows`."""
 
     def __init__(
-        self, rows: EncodableRows, factory: ShardFactory, row_arrays: dict[str, NDArray[Any]]
+        self, rows: CollectionRows, bins: Bins, factory: ShardFactory, row_arrays: dict[str, NDArray[Any]]
     ) -> None:
-        self._rows, self._factory, self._row_arrays = rows, factory, row_arrays
+        self._rows, self._bins, self._factory, self._row_arrays = rows, bins, factory, row_arrays
         self._client, self.settings = rows.partitions.client, rows.partitions.settings
         self.actors: list[ActorHandle] = []
         self.tree: tuple[ActorNode, ...] = ()
@@ -111,7 +82,7 @@ class DaskShards:
 
     def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
         """Call a method of every shard; see `ShardedRows.call`."""
-        return self._call(Call(method, args, {}))
+        return self.call_each(method, [args] * len(self.bounds))
 
     def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
         """Call a method of every shard, with different arguments; see `ShardedRows.call_each`."""
@@ -119,21 +90,12 @@ class DaskShards:
             n_shards = len(self.bounds)
             raise ValueError(f"arguments for {len(args)} shards were passed, but there are {n_shards}")
         left = iter(args)
-        own_args = {index: list(islice(left, len(handle.bounds))) for index, handle in enumerate(self.actors)}
-        return self._call(Call(method, None, own_args))
-
-    def _call(self, call: Call) -> tuple[list[Any], Sums]:
+        by_actor = {index: list(islice(left, len(handle.bounds))) for index, handle in enumerate(self.actors)}
         self._n_calls += 1
-        call = call._replace(number=self._n_calls)
-        if call.args is None:
-            own = [actor.args_below(node, call.own_args) for node in self.tree]
-            messages = [dumps(call._replace(own_args=one)) for one in own]
-        else:
-            messages = [dumps(call)] * len(self.tree)
-        calls = [
-            partial(actor.call_node, self._client.rpc, node, message, self._proxy)
-            for node, message in zip(self.tree, messages, strict=True)
-        ]
+        calls = []
+        for node in self.tree:
+            message = dumps(Call(method, actor.args_below(node, by_actor), self._n_calls))
+            calls.append(partial(actor.call_node, self._client.rpc, node, message, self._proxy))
         try:
             replies = self._run(calls, self.actors)
         except ActorLost:
@@ -201,7 +163,8 @@ class DaskShards:
             workers = cluster.require_workers(self._client, self.settings)
             threads = {address: int(info["nthreads"]) for address, info in workers.items()}
             plan = assign_rows(ranges, threads)
-            codes = self._rows.row_bytes
+            n_columns, item_bytes = self._bins.n_columns, np.dtype(self._bins.code_dtype).itemsize
+            codes = row_stride(n_columns) if self._factory.by_row else n_columns * item_bytes
             arrays = sum(one[:1].nbytes for one in self._row_arrays.values())
             # codes exist twice at first: those of tasks, and those of the actor
             require_worker_memory(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
@@ -221,21 +184,22 @@ class DaskShards:
             ranges = [one.rows for one in lost]
             self._release(lost)
         raise ConnectionError(
-            f"{_ENCODING}: workers of the Dask cluster died {_ATTEMPTS} times meanwhile: see their logs"
+            f"{ENCODING}: workers of the Dask cluster died {_ATTEMPTS} times meanwhile: see their logs"
         )
 
     def _start(self, workers: Workers, address: str, start: int, stop: int) -> ActorHandle:
-        codes = self._rows.submit(start, stop)
-        args = ShardActor, codes, self._rows.by_row, self._rows.bins.n_columns
+        by_row = self._factory.by_row
+        codes = self._rows.submit_codes(self._bins, start, stop, by_row=by_row)
+        args = ShardActor, codes, by_row, self._bins.n_columns
         started = self._client.submit(
             *args, actor=True, workers=[address], allow_other_workers=False, pure=False
         )
-        bounds = actor.split_range(start, stop, int(workers[address]["nthreads"]))
+        bounds = split_range(start, stop, int(workers[address]["nthreads"]))
         return ActorHandle(address, str(worker_id(workers, address)), bounds, started, codes)
 
     def _wait(self, created: Sequence[ActorHandle]) -> list[ActorHandle]:
         """Wait until the actors exist and have created their shards; return those that were lost."""
-        monitor = cluster.TaskMonitor(self._client, self.settings, _ENCODING)
+        monitor = cluster.TaskMonitor(self._client, self.settings, ENCODING)
         lost: list[ActorHandle] = []
         left = list(created)
         while left:
@@ -247,7 +211,7 @@ class DaskShards:
                     lost.append(one)
                     left.remove(one)
                 elif one.actor.status in ("error", "cancelled"):
-                    cluster.raise_failed(self._client, [*one.codes, one.actor], _ENCODING)
+                    cluster.raise_failed(self._client, [*one.codes, one.actor], ENCODING)
             if left:
                 cluster.wait_briefly([one.actor for one in left])
         for one in created:

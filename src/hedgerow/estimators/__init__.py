@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hedgerow._lazy import lazy_names
+from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
     from hedgerow.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor

@@ -31,9 +31,8 @@ from hedgerow.estimators.targets import (
 )
 from hedgerow.memory import require_evaluation_memory, require_input_memory
 from hedgerow.table import Schema, read_table
-from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
-from hedgerow.table.table import plain_table
+from hedgerow.table.table import Dataset, plain_table
 
 _LISTED_CLASSES = 20  # in an error message
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.kernels.cpu.deep import N_NODES, N_SETS, N_VALUES, DeepTree, DeepWorkspace, TreeInput, grow_tree
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
@@ -40,63 +40,31 @@ _UNLIMITED = 2**62
 
 @dataclass(frozen=True)
 class DeepOptions:
-    """Options of a tree.
+    """Options of a tree. Numbers of rows count a row as often as it is drawn."""
 
-    Parameters
-    ----------
-    criterion : {"gini", "entropy", "squared_error", "poisson"}
-    max_depth, max_leaves : int or None
-    min_split, min_leaf : int
-        Minimal number of rows of a node that is split, and of a leaf; a row counts as often as it is drawn.
-    min_weight_fraction : float
-        Minimal fraction of the total weight in a leaf.
-    min_gain : float
-        Minimal decrease of the impurity, weighted by the fraction of rows in the node.
-    columns_per_node : int
-        Columns drawn for a node, of those that vary in it.
-    random_cuts : bool
-        Try one random cut of each column instead of all.
-    """
-
-    criterion: str = "gini"
+    criterion: str = "gini"  # a key of CRITERIA
     max_depth: int | None = None
     max_leaves: int | None = None
-    min_split: int = 2
-    min_leaf: int = 1
-    min_weight_fraction: float = 0.0
-    min_gain: float = 0.0
-    columns_per_node: int = 1
-    random_cuts: bool = False
+    min_split: int = 2  # rows of a node that is split
+    min_leaf: int = 1  # rows of a leaf
+    min_weight_fraction: float = 0.0  # of the total weight, in a leaf
+    min_gain: float = 0.0  # decrease of the impurity, weighted by the fraction of rows in the node
+    columns_per_node: int = 1  # drawn for a node, of those that vary in it
+    random_cuts: bool = False  # one random cut of each column is tried instead of all
 
 
 @dataclass(frozen=True, eq=False)
 class DeepTarget:
-    """Targets as integers.
+    """Targets as integers."""
 
-    Parameters
-    ----------
-    classes : unsigned (n,), or empty
-    numbers : int64 (n, outputs)
-        Targets in steps of `unit` from `centre`, times the weight of the row; (n, 0) for classes.
-    same : int64 (n, any)
-        Equal for rows of equal targets.
-    own : int64 (n,) or empty
-        Weights of the rows, if they are not 1.
-    n_outputs : int
-        The number of classes, or of outputs.
-    centre : float64 (outputs,)
-    unit : float
-    y : float64 (n, outputs) or None
-        The targets themselves, for the means of the leaves: an outlier makes the steps large.
-    """
-
-    classes: NDArray[Any]
-    numbers: Integers
-    same: Integers
-    own: Integers
-    n_outputs: int
-    centre: Floats
+    classes: NDArray[Any]  # unsigned (n,), or empty
+    numbers: Integers  # (n, outputs), in steps of `unit` from `centre`, times the weight; (n, 0) for classes
+    same: Integers  # (n, any), equal for rows of equal targets
+    own: Integers  # (n,), weights of the rows; empty if all are 1
+    n_outputs: int  # the number of classes, or of outputs
+    centre: Floats  # (outputs,)
     unit: float = 1.0
+    # (n, outputs), the targets themselves, for the means of the leaves: an outlier makes the steps large
     y: Floats | None = None
 
     @classmethod
@@ -116,7 +84,7 @@ class DeepTarget:
 
     @classmethod
     def of_numbers(
-        cls, y: Floats, centre: Floats, rows: NDArray[np.uint32], n_draws: int, weight: Floats | None
+        cls, y: Floats, centre: Floats, rows: RowNumbers, n_draws: int, weight: Floats | None
     ) -> "DeepTarget":
         """Numbers (n, outputs) of the rows in use, rounded so that no sum of `n_draws` of them overflows."""
         moved = np.zeros_like(y)
@@ -131,14 +99,12 @@ class DeepTarget:
         bits = _SUM_BITS - max(1, n_draws).bit_length()
         shift = 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)
         numbers = np.rint(np.ldexp(moved, shift)).astype(np.int64)
-        same = numbers
+        same, unit = numbers, math.ldexp(1.0, -shift)
         if weight is not None:
             _, positions = np.unique(y, axis=0, return_inverse=True)
             same = positions.reshape(-1, 1).astype(np.int64)
-            # a weight of 1 in steps: targets are divided by sums of these
-            unit = math.ldexp(1.0, -shift) * _steps(weight, WEIGHT_BITS)
-            return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit, y)
-        return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift), y)
+            unit *= _steps(weight, WEIGHT_BITS)  # targets are divided by sums of weights in these steps
+        return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit, y)
 
     @property
     def is_classes(self) -> bool:
@@ -178,20 +144,9 @@ def _integers(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
 class DeepGrower:
     """Grows trees on a table; every thread needs its own, see `for_thread`.
 
-    Parameters
-    ----------
-    table : BinnedTable
-    target : DeepTarget
-    options : DeepOptions
-    direction : int8 (columns,)
-        -1, 0 or 1; empty without constraints.
-    n_draws : int
-        Maximal number of rows of a tree.
-    seed : int
-    class_factors : bool
-        Whether class weights are passed for each tree.
-    keep_rows : bool
-        Store the rows of the leaves.
+    A tree has at most `n_draws` rows. `direction` (columns,) is -1, 0 or 1, empty without constraints.
+    With `class_factors`, class weights are passed for each tree; with `keep_rows`, the rows of the leaves are
+    stored.
     """
 
     def __init__(
@@ -286,7 +241,7 @@ class DeepGrower:
         if not self.target.is_classes:  # impurity is the mean over the outputs
             unit = self.target.unit / self.target.n_outputs
         if options.criterion == "squared_error":
-            unit = max(unit * self.target.unit, 5e-324)  # the square of numbers block 1e-160 is 0
+            unit = max(unit * self.target.unit, 5e-324)  # the square of 1e-170 is 0
         if options.criterion == "entropy":
             unit = 1.0 / math.log(2.0)  # in bits, as in scikit-learn
         return DeepRules(
@@ -348,7 +303,7 @@ class DeepGrower:
         )
 
     def _open(self, n_slots: int) -> OpenNodes:
-        words = -(-len(self._columns.stored) // 64)
+        n_words = -(-len(self._columns.stored) // 64)
         return OpenNodes(
             extent=np.empty((n_slots, 4), np.int64),
             key=np.empty(n_slots, np.uint64),
@@ -358,7 +313,7 @@ class DeepGrower:
             sums=np.empty((n_slots, self._stride), np.int64),
             left=np.empty((n_slots, self._stride), np.int64),
             bounds=np.empty((n_slots, 4)),
-            constant=np.empty((n_slots, words), np.uint64),
+            constant=np.empty((n_slots, n_words), np.uint64),
         )
 
     def _scratch(self) -> Scratch:

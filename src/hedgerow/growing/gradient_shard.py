@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
@@ -41,7 +41,7 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
     alone = np.full(bins.n_columns, -1, np.int64)
     columns = np.empty((bins.n_columns, len(by_row) if by_column else 0), CODE)
     if by_column:
-        for a in range(0, len(by_row), _AT_ONCE):  # a piece stays in the cache while it is turned
+        for a in range(0, len(by_row), _AT_ONCE):  # these rows stay in the cache while they are transposed
             columns[:, a : a + _AT_ONCE] = by_row[a : a + _AT_ONCE, : bins.n_columns].T
     offsets = bins.offsets
     return Codes(by_row, columns, offsets, bins.n_bins, bins.categorical, offsets, offsets[:-1].copy(), alone)
@@ -49,28 +49,14 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class GradientShardFactory:
-    """Creates shards.
-
-    Parameters
-    ----------
-    bins : Bins
-    loss : Loss
-    seed, subsample : int, float
-        Seed and fraction of the rows that are drawn for a tree.
-    low_memory : bool
-        Store the codes once (by row) instead of twice.
-
-    Notes
-    -----
-    Row arrays are y and, where they exist, weight (float64), copies (int64) and role (uint8).
-    """
+    """Creates shards. Row arrays are y and, if any, weight (float64), copies (int64) and role (uint8)."""
 
     by_row: ClassVar[bool] = True
     bins: Bins
     loss: Loss
-    seed: int = 0
-    subsample: float = 1.0
-    low_memory: bool = False
+    seed: int = 0  # of the rows that are drawn for a tree
+    subsample: float = 1.0  # their fraction
+    low_memory: bool = False  # codes are stored once, by row, instead of twice
 
     @property
     def row_bytes(self) -> int:
@@ -117,7 +103,7 @@ class GradientShard:
         self._n_used = 0
 
     @property
-    def training(self) -> NDArray[np.uint32]:
+    def training(self) -> RowNumbers:
         """The training rows; not stored if these are all, as that would take four bytes per row."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._training is None else self._training
 
@@ -154,7 +140,7 @@ class GradientShard:
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
         return self.add_tree(output, nodes)
 
-    def _walk(self, rows: NDArray[np.uint32], output: int, nodes: NDArray[np.void]) -> None:
+    def _walk(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
         if len(rows):
             found = np.empty(len(rows), np.int32)
             find_nodes(self.codes.by_row, nodes, rows, found)
@@ -280,7 +266,7 @@ class GradientShard:
             self._rows[:n] = rows
         return n
 
-    def _draw(self, iteration: int, *, first_only: bool) -> NDArray[np.uint32]:
+    def _draw(self, iteration: int, *, first_only: bool) -> RowNumbers:
         """Draw the rows of the tree of a round; `first_only` if no row of any shard was drawn."""
         rows, begin = self.training, self._before
         if first_only:
@@ -290,7 +276,7 @@ class GradientShard:
         positions = np.empty(len(rows), np.uint32)
         end = begin + len(rows)
         n = int(sample_rows(self.subsample, self.seed, ROW_SAMPLE, iteration, begin, end, positions))
-        drawn: NDArray[np.uint32] = rows[positions[:n] - np.uint32(begin)]
+        drawn: RowNumbers = rows[positions[:n] - np.uint32(begin)]
         return drawn
 
     def _histogram(self, node: int) -> Integers:

@@ -12,7 +12,9 @@ allocated once per fit and reused for every tree.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,41 +132,33 @@ class Quantiser:
 
     def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
         """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
-        weight, copies = self.weights.weight, self.weights.copies
-        tops: list[tuple[float, float, int]] = []
-        self.team.over_rows(
-            self.n_rows, lambda a, b: tops.append(largest(gradient, hessian, weight, copies, a, b))
-        )
+        tops = self._over_rows(largest, gradient, hessian)
         top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
             raise FloatingPointError(NOT_FINITE)
         g_bits, h_bits = packed_bits(top_g, top_h)
-        sums: list[tuple[int, int, int]] = []
-        self.team.over_rows(
-            self.n_rows,
-            lambda a, b: sums.append(
-                pack(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._packed, a, b)
-            ),
-        )
+        sums = self._over_rows(pack, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._packed)
         steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
         wide = wide_bits((top_g, top_h), steps, self.n_copies, self._piece_rows)
         if wide is None:
             least = min(s[2] for s in sums)
             return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
-        return self._quantise_wide(gradient, hessian, *wide)
-
-    def _quantise_wide(self, gradient: Floats, hessian: Floats, g_bits: int, h_bits: int) -> RowStatistics:
-        weight, copies = self.weights.weight, self.weights.copies
         if not len(self._wide):
             self._wide = np.empty((self.n_rows, 2), np.int64)
-        least: list[int] = []
+        g_bits, h_bits = wide
+        smallest = self._over_rows(spread, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._wide)
+        return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(smallest))
+
+    def _over_rows(
+        self, kernel: Callable[..., Any], gradient: Floats, hessian: Floats, *args: Any
+    ) -> list[Any]:
+        """Call a kernel with blocks of rows on the threads of the team; return its results in any order."""
+        weight, copies = self.weights.weight, self.weights.copies
+        found: list[Any] = []
         self.team.over_rows(
-            self.n_rows,
-            lambda a, b: least.append(
-                spread(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._wide, a, b)
-            ),
+            self.n_rows, lambda a, b: found.append(kernel(gradient, hessian, weight, copies, *args, a, b))
         )
-        return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(least))
+        return found
 
     def _statistics(
         self, packed: Integers, wide: Integers, g_bits: int, h_bits: int, least: int
@@ -210,43 +204,23 @@ def _scale_bits(top: float, bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GrowthOptions:
-    """Limits and penalties of tree growing.
+    """Limits and penalties of tree growing; see `hedgerow.kernels.cpu.split` for the objective."""
 
-    Parameters
-    ----------
-    max_leaf_nodes, max_depth : int or None
-        Maximal number of leaves, and maximal depth of a leaf; None for no limit.
-    min_samples_leaf : int
-        Minimal number of rows of a leaf; an integer weight counts as that many rows.
-    min_child_weight : float
-        Minimal sum of hessians of a leaf.
-    min_split_gain, l1_regularization, l2_regularization : float
-        See `hedgerow.kernels.cpu.split` for the objective.
-    categorical_smoothing : float
-        Hessian that is added to every category when categories are sorted and evaluated.
-    columns_per_tree, columns_per_node : float
-        Fraction of the columns that are drawn for a tree, and for a node of it.
-    monotonic : int8 (columns,) or empty
-        +1 increasing, -1 decreasing, 0 unconstrained.
-    groups : uint64 (columns, words) or empty
-        Bit g of a column is set if it belongs to interaction group g.
-    seed : int
-        Seed of the drawn columns.
-    """
-
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_child_weight: float = 1e-3
+    max_leaf_nodes: int | None = 31  # None for no limit
+    max_depth: int | None = None  # of a leaf; None for no limit
+    min_samples_leaf: int = 20  # rows of a leaf; an integer weight counts as that many rows
+    min_child_weight: float = 1e-3  # sum of hessians of a leaf
     min_split_gain: float = 0.0
     l1_regularization: float = 0.0
     l2_regularization: float = 0.0
-    categorical_smoothing: float = 10.0
-    columns_per_tree: float = 1.0
-    columns_per_node: float = 1.0
+    categorical_smoothing: float = 10.0  # added to the hessian of a category when categories are compared
+    columns_per_tree: float = 1.0  # the fraction that is drawn for a tree
+    columns_per_node: float = 1.0  # the fraction of these that is drawn for a node
+    # int8 (columns,) or empty: +1 increasing, -1 decreasing, 0 unconstrained
     monotonic: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    # uint64 (columns, words) or empty: bit g of a column is set if it belongs to interaction group g
     groups: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
-    seed: int = 0
+    seed: int = 0  # of the drawn columns
 
     def max_leaves(self, n_rows: int) -> int:
         """Return an upper bound of the number of leaves of a tree on `n_rows` rows."""
@@ -254,7 +228,7 @@ class GrowthOptions:
         by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
         return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
 
-    def columns_for(self, n_columns: int, tree: int) -> NDArray[np.int64]:
+    def columns_for(self, n_columns: int, tree: int) -> Integers:
         """Return the columns drawn for a tree, in ascending order."""
         columns = np.arange(n_columns)
         n_tree = share_of(self.columns_per_tree, n_columns)
@@ -263,7 +237,7 @@ class GrowthOptions:
             columns = np.sort(columns[:n_tree])
         return columns
 
-    def for_tree(self, statistics: RowStatistics, stored: NDArray[np.int64], tree: int) -> Rules:
+    def for_tree(self, statistics: RowStatistics, stored: Integers, tree: int) -> Rules:
         """Convert the options to units of the integer statistics, with the columns drawn for this tree.
 
         With g and h the units of gradients and hessians, the objective G v + H v**2 / 2 is in units of
@@ -312,9 +286,9 @@ class GrownTree:
     """
 
     nodes: NDArray[np.void]
-    leaves: NDArray[np.int64]
+    leaves: Integers
     rows: RowNumbers
-    starts: NDArray[np.int64]
+    starts: Integers
 
     @classmethod
     def of(
@@ -329,22 +303,14 @@ class GrownTree:
         return cls(nodes, leaves, rows, starts)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Return the values of the leaves from left to right."""
-        values: NDArray[np.float64] = self.nodes["value"][self.leaves]
+        values: Floats = self.nodes["value"][self.leaves]
         return values
 
 
 class TreeGrower:
-    """Grows trees on a binned table in memory.
-
-    Parameters
-    ----------
-    table : BinnedTable
-    options : GrowthOptions
-    team : Team
-        Threads to use; small tables use one.
-    """
+    """Grows trees on a binned table in memory, with the threads of a team; small tables use one."""
 
     def __init__(self, table: BinnedTable, options: GrowthOptions, team: Team) -> None:
         if len(table.codes.by_row) != table.n_rows:

@@ -49,43 +49,16 @@ _AHEAD = 0.5  # of the leaves left to grow: for 31, 14.1 calls and 33.5 nodes a 
 
 @dataclass(eq=False)
 class PartitionedNode:
-    """A node whose rows are partitioned.
+    """A node whose rows are partitioned."""
 
-    Parameters
-    ----------
-    left : int
-        Identifier of its left child in the shards; that of the right child is the next.
-    counts : int64 (4,)
-        Rows and copies that went left; whether the histograms of the left and the right child are present.
-    histograms : two of int64 (2, entries)
-        Those of both children; one that is not present is the other one's.
-    """
-
-    left: int
+    left: int  # the identifier of its left child in the shards; that of the right child is the next
+    # (4,): rows and copies that went left; whether the histograms of the left and right child are present
     counts: Integers
-    histograms: tuple[Integers, Integers]
-
-
-@dataclass(frozen=True, eq=False)
-class ShardedTree:
-    """A grown tree: its NODE records, and the identifiers of its nodes in the shards."""
-
-    nodes: NDArray[np.void]
-    identifiers: Integers  # (nodes,)
+    histograms: tuple[Integers, Integers]  # of the children, (2, entries); for an absent one, the other
 
 
 class ShardedGrower:
-    """Grows trees on sharded rows.
-
-    Parameters
-    ----------
-    shards : ShardedRows
-        Shards of type `hedgerow.growing.gradient_shard.GradientShard`.
-    bins : Bins
-    options : GrowthOptions
-    n_rows : int
-        Upper bound of the rows of a tree.
-    """
+    """Grows trees of at most `n_rows` rows on shards of type `GradientShard`."""
 
     def __init__(self, shards: ShardedRows, bins: Bins, options: GrowthOptions, n_rows: int) -> None:
         self.shards = shards
@@ -98,8 +71,11 @@ class ShardedGrower:
         self._zeros = np.zeros((1, 2, int(bins.offsets[-1])), np.int64)
         self._partitioned: dict[int, PartitionedNode] = {}
 
-    def grow(self, rules: Rules, root: Sums) -> ShardedTree:
-        """Grow a tree; `root` are the sums of `GradientShard.start_tree`."""
+    def grow(self, rules: Rules, root: Sums) -> tuple[NDArray[np.void], Integers]:
+        """Grow a tree; `root` are the sums of `GradientShard.start_tree`.
+
+        Returns the NODE records of the tree, and the identifiers of its nodes in the shards.
+        """
         histogram, (n_rows, count) = root[0], root[1].tolist()
         work, nodes, codes = self._work, self._nodes, self._codes
         memory = (work.frontier, work.histograms, work.search)
@@ -120,7 +96,7 @@ class ShardedGrower:
             number = int(following)
         finish(rules, nodes, work.frontier)
         n_nodes = int(work.frontier.control[N_NODES])
-        return ShardedTree(nodes[:n_nodes], self._identifiers[:n_nodes].copy())
+        return nodes[:n_nodes], self._identifiers[:n_nodes].copy()
 
     def _partition_ahead(self, number: int, rules: Rules) -> None:
         """Partition the rows of a node, and of the open nodes that will probably be split after it."""
@@ -185,16 +161,7 @@ class RoundGrower:
 
     In a round it finds the powers of two that gradients are scaled by, starts a tree, grows it, and sends its
     leaf values with the next call. Its state are guesses and the last tree; any round can be its first.
-
-    Parameters
-    ----------
-    bins : Bins
-    options : GrowthOptions
-    shards : ShardedRows
-    n_rows, n_copies, n_piece : int
-        Training rows, the copies they count, and the rows that may be added packed.
-    n_outputs : int
-    learning_rate : float
+    n_rows, n_copies, n_piece : training rows, the copies they count, and the rows that may be added packed.
     """
 
     def __init__(
@@ -247,12 +214,17 @@ class RoundGrower:
                 root = self._start_tree(output, iteration, rules)
             elif root[1][0] == 0:
                 root = self._start_tree(output, iteration, rules, first_only=1)
-            grown.append(self._finished(output, self._grower.grow(rules, root), statistics))
+            nodes, identifiers = self._grower.grow(rules, root)
+            finished = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
+            finished.nodes["value"] *= self._learning_rate
+            self._unsent = output, identifiers[finished.leaves], finished.values, finished.nodes
+            grown.append(finished.nodes)
         return grown
 
     def grow_tree(self, rules: Rules, iteration: int) -> NDArray[np.void]:
         """Grow a tree on statistics that the shards have received, in units of these."""
-        return self._grower.grow(rules, self._start_tree(0, iteration, rules)).nodes.copy()
+        nodes, _ = self._grower.grow(rules, self._start_tree(0, iteration, rules))
+        return nodes.copy()
 
     def _start_tree(self, output: int, iteration: int, rules: Rules, first_only: int = 0) -> Sums:
         _, root = self.shards.call("start_tree", output, iteration, rules.columns, first_only)
@@ -271,12 +243,6 @@ class RoundGrower:
             return _units(*wide, min(smallest))
         g_bits, h_bits = self._bits[output]
         return _units(int(g_bits), int(h_bits), min(int(one[2][output, 2]) for one in packed))
-
-    def _finished(self, output: int, tree: ShardedTree, statistics: RowStatistics) -> NDArray[np.void]:
-        grown = GrownTree.of(tree.nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
-        grown.nodes["value"] *= self._learning_rate
-        self._unsent = output, tree.identifiers[grown.leaves], grown.values, grown.nodes
-        return grown.nodes
 
 
 def _units(g_bits: int, h_bits: int, smallest: int) -> RowStatistics:

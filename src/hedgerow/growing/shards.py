@@ -8,12 +8,18 @@ before they send them.
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Sums = tuple[NDArray[np.int64], ...]
+from hedgerow._typing import Integers
+
+Sums = tuple[Integers, ...]
+Range = tuple[int, int]  # rows from the first to before the second
+Result = TypeVar("Result")
+
 _MAX_LOSSES = 20
 
 
@@ -43,7 +49,7 @@ class ShardedRows(Protocol):
     """All shards, in the order of their rows."""
 
     @property
-    def bounds(self) -> Sequence[tuple[int, int]]:
+    def bounds(self) -> Sequence[Range]:
         """The first row of every shard, and the one after its last."""
 
     def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
@@ -59,13 +65,24 @@ class ShardedRows(Protocol):
 class LossCounter:
     """Counts how often shards are lost during one operation, and gives up after 20 times.
 
-    >>> losses = LossCounter()
-    >>> losses.count()
-    >>> losses.reset()
+    >>> LossCounter().retry(lambda: "done", on_loss=lambda: None)
+    'done'
     """
 
     def __init__(self) -> None:
         self._n = 0
+
+    def retry(self, call: Callable[[], Result], on_loss: Callable[[], None]) -> Result:
+        """Call a function of shards until none is lost meanwhile; `on_loss` restores their state."""
+        while True:
+            try:
+                result = call()
+            except ShardsLost:
+                self.count()
+                on_loss()
+                continue
+            self._n = 0
+            return result
 
     def count(self) -> None:
         """Count one loss."""
@@ -76,23 +93,10 @@ class LossCounter:
                 "memory was short, use more workers, or workers with more memory"
             )
 
-    def reset(self) -> None:
-        """Start again at zero: the operation is done."""
-        self._n = 0
-
 
 class LocalShards:
-    """Shards in this process, one thread for each.
+    """Shards in this process, one thread for each; `on_close` is called once, by `close`.
 
-    Parameters
-    ----------
-    shards : sequence of shards
-    bounds : sequence of (first row, row after the last)
-    on_close : callable, optional
-        Called once, by `close`.
-
-    Examples
-    --------
     >>> class Counter:
     ...     def __init__(self, first, stop):
     ...         self.n = stop - first
@@ -108,7 +112,7 @@ class LocalShards:
     def __init__(
         self,
         shards: Sequence[Any],
-        bounds: Sequence[tuple[int, int]],
+        bounds: Sequence[Range],
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self.shards, self.bounds, self._on_close = shards, bounds, on_close
@@ -134,6 +138,16 @@ class LocalShards:
         if self._on_close is not None:
             self._on_close()
             self._on_close = None
+
+
+def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
+    """Ranges of about equal length, none of them empty.
+
+    >>> split_range(5, 12, 3), split_range(0, 1, 4)
+    ([(5, 7), (7, 9), (9, 12)], [(0, 1)])
+    """
+    n = max(1, min(n_ranges, stop - start))
+    return list(pairwise(start + (stop - start) * number // n for number in range(n + 1)))
 
 
 def sum_results(results: Iterable[tuple[Any, Sums]]) -> tuple[list[Any], Sums]:

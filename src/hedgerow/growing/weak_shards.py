@@ -12,16 +12,17 @@ tree is the same, bit for bit. Shards hold no state that cannot be sent again: a
 started again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
-from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost, Sums
+from hedgerow.growing.shards import LossCounter, Result, ShardedRows, Sums
 from hedgerow.growing.weak_tree import (
     FoundSplit,
     LeafIds,
@@ -44,7 +45,7 @@ _ENTRIES_PER_THREAD = 60_000  # below which a second thread does not pay off in 
 _ALL_ROWS = np.empty(0, np.uint32)
 _NO_CLASSES = -1
 
-Histogram = NDArray[np.int64]
+Histogram = Integers
 
 
 # --- shards
@@ -54,7 +55,7 @@ Histogram = NDArray[np.int64]
 class WeakShardFactory:
     """Creates shards. offsets : cumulative numbers of codes of the columns, as `Bins.offsets`."""
 
-    offsets: NDArray[np.int64]
+    offsets: Integers
     by_row = False
     row_bytes = 24  # weight, moment, row number and a spare row number
 
@@ -64,15 +65,8 @@ class WeakShardFactory:
 
 
 class WeakShard:
-    """Codes of some of the rows; the module describes its methods.
+    """Codes (columns, rows) of some of the rows; the module describes its methods.
 
-    Parameters
-    ----------
-    codes : (columns, rows)
-    offsets : int64 (columns + 1,)
-
-    Examples
-    --------
     Two rows of class 0 and one of class 1; one column of codes 0 (missing) to 2:
 
     >>> shard = WeakShard(np.array([[1, 1, 2]], np.uint8), np.array([0, 3]))
@@ -82,19 +76,14 @@ class WeakShard:
     [[0, 11, 0], [0, 0, 7]]
     """
 
-    def __init__(self, codes: NDArray[Any], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, codes: NDArray[Any], offsets: Integers) -> None:
         self._codes, self._offsets = codes, offsets
         self._classes: dict[int, NDArray[Any]] = {}
-        self._rows: dict[int, NDArray[np.uint32]] = {}
+        self._rows: dict[int, RowNumbers] = {}
         self._team = Team(1)
 
     def start_tree(
-        self,
-        weight: NDArray[np.int64],
-        second: NDArray[np.int64],
-        n_channels: int,
-        key: int,
-        classes: NDArray[Any] | None,
+        self, weight: Integers, second: Integers, n_channels: int, key: int, classes: NDArray[Any] | None
     ) -> tuple[None, Sums]:
         """Start a tree with these weights. classes : stored under `key`; None if they already are."""
         if classes is not None:
@@ -116,7 +105,7 @@ class WeakShard:
         self._rows = {}
         return find_leaf_ids(_writable(nodes), self._codes, self._team), ()
 
-    def scores(self, forest: Forest, n_outputs: int) -> tuple[NDArray[np.float64], Sums]:
+    def scores(self, forest: Forest, n_outputs: int) -> tuple[Floats, Sums]:
         """Sum the leaf values of the trees, in their order; (outputs, rows)."""
         n_rows, trees = self._codes.shape[1], forest.trees
         scores = np.zeros((n_outputs, n_rows))
@@ -124,7 +113,7 @@ class WeakShard:
             add_coded(self._codes, trees, tree, 0, n_rows, scores[output])
         return scores, ()
 
-    def _histogram(self, rows: NDArray[np.uint32], *, all_rows: bool) -> Histogram:
+    def _histogram(self, rows: RowNumbers, *, all_rows: bool) -> Histogram:
         hist = np.zeros((self._n_channels, int(self._offsets[-1])), np.int64)
         fill_columns(self._codes, self._offsets, self._sample, rows, all_rows, hist.reshape(-1))
         return hist
@@ -139,14 +128,7 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class RemoteRows:
-    """Codes of a remote table, in shards.
-
-    Parameters
-    ----------
-    table : RemoteTable
-    bins : Bins
-    n_threads : int
-    """
+    """Codes of a remote table, in shards."""
 
     def __init__(self, table: RemoteTable, bins: Bins, n_threads: int) -> None:
         self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
@@ -162,27 +144,15 @@ class RemoteRows:
         """Return the node number of the leaf of every row."""
         if len(tree.nodes) == 1:
             return np.zeros(self.n_rows, np.uint8)
-        return np.concatenate(self._call("leaf_ids", tree.nodes))
+        return np.concatenate(self.retry(lambda: self.shards.call("leaf_ids", tree.nodes)[0]))
 
-    def scores(self, forest: Forest, n_outputs: int) -> NDArray[np.float64]:
+    def scores(self, forest: Forest, n_outputs: int) -> Floats:
         """Sum the leaf values of the trees of a forest, (outputs, rows)."""
-        return np.concatenate(self._call("scores", forest, n_outputs), axis=1)
+        return np.concatenate(self.retry(lambda: self.shards.call("scores", forest, n_outputs)[0]), axis=1)
 
-    def _call(self, method: str, *args: Any) -> list[Any]:
-        """Call a method that does not depend on the state of the shards."""
-        while True:
-            try:
-                results = self.shards.call(method, *args)[0]
-            except ShardsLost:
-                self.on_loss()
-                continue
-            self._losses.reset()
-            return results
-
-    def on_loss(self) -> None:
-        """Count a loss of shards; the new ones have no state."""
-        self._losses.count()
-        self.sent_classes.clear()
+    def retry(self, call: Callable[[], Result]) -> Result:
+        """Call a function of the shards, again if some were lost: the new ones have no state."""
+        return self._losses.retry(call, self.sent_classes.clear)
 
     def close(self) -> None:
         """Release the shards."""
@@ -190,15 +160,7 @@ class RemoteRows:
 
 
 class ShardedWeakGrower:
-    """Grows the trees of a `hedgerow.growing.weak_tree.WeakGrower` on sharded rows.
-
-    Parameters
-    ----------
-    rows : RemoteRows
-    rules : WeakRules
-    team : Team
-        Threads of this process, which search histograms.
-    """
+    """Grows the trees of a `WeakGrower` on sharded rows; the threads of `team` search histograms."""
 
     def __init__(self, rows: RemoteRows, rules: WeakRules, team: Team) -> None:
         self.rows, self.rules, self.team = rows, rules, team
@@ -206,15 +168,14 @@ class ShardedWeakGrower:
 
     def grow_with_leaf_ids(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
         """Grow a tree on the rows with weight; return it and the leaves of all rows."""
-        totals = total_sums(sample, n_channels)
-        while True:
-            try:
-                root = self._start_tree(sample, n_channels)
-                tree = _ShardedBuilder(self, root, moments=bool(sample.second.size)).grow(totals, _ALL_ROWS)
-            except ShardsLost:
-                self.rows.on_loss()
-                continue
-            return tree, self.rows.leaf_ids(tree)
+        totals, moments = total_sums(sample, n_channels), bool(sample.second.size)
+
+        def grow() -> WeakTree:
+            root = self._start_tree(sample, n_channels)
+            return _ShardedBuilder(self, root, moments=moments).grow(totals, _ALL_ROWS)
+
+        tree = self.rows.retry(grow)
+        return tree, self.rows.leaf_ids(tree)
 
     def _start_tree(self, sample: Sample, n_channels: int) -> Histogram:
         """Send the weights to the shards, and classes that they have not stored yet."""
@@ -231,12 +192,12 @@ class ShardedWeakGrower:
             sent.append(sample.classes)
         return root
 
-    def search(self, hist: Histogram, totals: NDArray[np.int64], limits: NDArray[np.int64]) -> FoundSplit:
+    def search(self, hist: Histogram, totals: Integers, limits: Integers) -> FoundSplit:
         """Find the best split of a node with this histogram."""
         bins, n_columns = self.rows.bins, self.rows.n_columns
         n_members = max(1, min(self.team.n_members, hist.size // _ENTRIES_PER_THREAD, n_columns))
 
-        def search(_member: int, a: int, b: int, found: NDArray[np.void], left: NDArray[np.int64]) -> None:
+        def search(_member: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
             search_filled(hist, bins.offsets, bins.categorical, totals, limits, (a, b), found, left)
 
         return search_slices(n_columns, len(totals), n_members, self.team, search)
@@ -246,11 +207,11 @@ class _ShardedBuilder(TreeBuilder):
     """Builds one tree, with the histograms of its open leaves in this process."""
 
     def __init__(self, grower: ShardedWeakGrower, root: Histogram, *, moments: bool) -> None:
-        super().__init__(grower.rules)
+        super().__init__(grower.rules, self._search, self._partition)
         self._grower, self._moments = grower, moments
         self._hists = {0: root}
 
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
+    def _search(self, number: int, rows: RowNumbers, totals: Integers) -> FoundSplit:
         hist = self._hists[number]
         limits = self.rules.limits(self._grower.width, self.sums[0], moments=self._moments)
         found = self._grower.search(hist, totals, limits)
@@ -258,7 +219,7 @@ class _ShardedBuilder(TreeBuilder):
             del self._hists[number]
         return found
 
-    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
+    def _partition(self, number: int, rows: RowNumbers, found: FoundSplit) -> list[RowNumbers]:
         """Request the histogram of the lighter child, which has fewer rows in most cases.
 
         The other one is the difference, unless the histogram of the node was discarded.
@@ -275,5 +236,5 @@ class _ShardedBuilder(TreeBuilder):
             self._hists[other] = whole - hists[0]
         return [_ALL_ROWS, _ALL_ROWS]
 
-    def _weight(self, sums: NDArray[np.int64]) -> int:
+    def _weight(self, sums: Integers) -> int:
         return int(sums[0]) if self._moments else sum(sums.tolist())

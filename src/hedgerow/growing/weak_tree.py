@@ -6,7 +6,6 @@ values from the sums. The leaf of largest gain is split next, until no split gai
 
 import heapq
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers, RowNumbers
 from hedgerow.dtypes import MAX_BINS, MISSING_CODE
 from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
@@ -28,7 +28,9 @@ _STUMP_NODES = 3
 _FEW_NODES = 256
 
 LeafIds = NDArray[Any]  # node numbers of the leaves of rows, one byte each where that is enough
-FoundSplit = tuple[np.void, NDArray[np.int64]]  # a SPLIT record, and the sums of its left side
+FoundSplit = tuple[np.void, Integers]  # a SPLIT record, and the sums of its left side
+SearchNode = Callable[[int, RowNumbers, Integers], FoundSplit]  # see `TreeBuilder`
+PartitionNode = Callable[[int, RowNumbers, FoundSplit], list[RowNumbers]]
 
 
 class ColumnCodes(Protocol):
@@ -37,7 +39,7 @@ class ColumnCodes(Protocol):
     @property
     def by_column(self) -> NDArray[Any]: ...  # noqa: D102 - see the class
     @property
-    def n_bins(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def n_bins(self) -> Integers: ...  # noqa: D102
     @property
     def categorical(self) -> NDArray[np.uint8]: ...  # noqa: D102
 
@@ -55,29 +57,19 @@ class CodedTable(Protocol):
 
 @dataclass(frozen=True)
 class WeakRules:
-    """Limits of a weak tree.
-
-    Parameters
-    ----------
-    max_depth : int or None
-    max_leaf_nodes : int or None
-    criterion : {"error", "gini"}
-        Criterion of splits by class weights; moments have their own.
-    min_weight_fraction : float
-        Minimum fraction of the total weight in a leaf.
-    """
+    """Limits of a weak tree."""
 
     max_depth: int | None = 1
     max_leaf_nodes: int | None = None
-    criterion: str = "error"
-    min_weight_fraction: float = 0.0
+    criterion: str = "error"  # or "gini", of splits by class weights; moments have their own
+    min_weight_fraction: float = 0.0  # of the total weight, in a leaf
 
     @property
     def is_stump(self) -> bool:
         """Whether a single split is the only limit."""
         return self.max_depth == 1 and self.max_leaf_nodes is None and not self.min_weight_fraction
 
-    def limits(self, width: int, totals: NDArray[np.int64], *, moments: bool) -> NDArray[np.int64]:
+    def limits(self, width: int, totals: Integers, *, moments: bool) -> Integers:
         """Limits as `search_columns` reads them, for rows with these sums."""
         weight = int(totals[0]) if moments else sum(totals.tolist())
         share = self.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
@@ -88,16 +80,10 @@ class WeakRules:
 
 @dataclass(frozen=True, eq=False)
 class WeakTree:
-    """A grown weak tree.
+    """A grown weak tree."""
 
-    Parameters
-    ----------
-    nodes : NODE records, `value` still 0
-    sums : int64 (nodes, channels), 0 in inner nodes
-    """
-
-    nodes: NDArray[np.void]
-    sums: NDArray[np.int64]
+    nodes: NDArray[np.void]  # NODE records, `value` still 0
+    sums: Integers  # (nodes, channels), 0 in inner nodes
 
     @property
     def n_leaves(self) -> int:
@@ -121,7 +107,7 @@ def find_leaf_ids(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> L
     return leaf_ids
 
 
-def total_sums(sample: Sample, n_channels: int) -> NDArray[np.int64]:
+def total_sums(sample: Sample, n_channels: int) -> Integers:
     """Sums of all rows, (channels,)."""
     totals = np.zeros(n_channels, np.int64)
     if sample.second.size:
@@ -131,7 +117,7 @@ def total_sums(sample: Sample, n_channels: int) -> NDArray[np.int64]:
     return totals
 
 
-def _empty_splits(n_columns: int, n_channels: int) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+def _empty_splits(n_columns: int, n_channels: int) -> tuple[NDArray[np.void], Integers]:
     """Memory for the best split of every column, and the sums of its left side."""
     return np.empty(n_columns, SPLIT), np.empty((n_columns, n_channels), np.int64)
 
@@ -152,15 +138,7 @@ def search_slices(
 
 
 class WeakGrower:
-    """Grows weak trees on a coded table.
-
-    Parameters
-    ----------
-    table : CodedTable
-        Only its codes by column are used, of one byte or two.
-    rules : WeakRules
-    team : Team
-    """
+    """Grows weak trees on a coded table, of which only the codes by column are used, of one byte or two."""
 
     def __init__(self, table: CodedTable, rules: WeakRules, team: Team) -> None:
         self.table, self.rules, self.team, self.n_columns = table, rules, team, table.n_columns
@@ -189,23 +167,26 @@ class WeakGrower:
         n = grow_stump(codes, n_bins, categorical, sample, self._work, nodes, sums, leaf_ids)
         return WeakTree(nodes[:n], sums[:n]), leaf_ids
 
-    def grow(
-        self, sample: Sample, totals: NDArray[np.int64], rows: NDArray[np.uint32] = _ALL_ROWS
-    ) -> WeakTree:
+    def grow(self, sample: Sample, totals: Integers, rows: RowNumbers = _ALL_ROWS) -> WeakTree:
         """Grow a tree on the rows with weight, or on `rows` alone; `totals` (channels,) are their sums."""
-        moments = bool(sample.second.size)
-        builder = _LocalBuilder(self, sample, self.rules.limits(self.width, totals, moments=moments))
-        return builder.grow(totals, rows)
+        limits = self.rules.limits(self.width, totals, moments=bool(sample.second.size))
+        codes = self.table.codes.by_column
 
-    def search(
-        self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
-    ) -> FoundSplit:
+        def partition(_number: int, rows: RowNumbers, found: FoundSplit) -> list[RowNumbers]:
+            return partition_rows(codes, rows if len(rows) else rows_with_weight(sample), found[0])
+
+        def search(_number: int, rows: RowNumbers, sums: Integers) -> FoundSplit:
+            return self.search(sample, rows, sums, limits)
+
+        return TreeBuilder(self.rules, search, partition).grow(totals, rows)
+
+    def search(self, sample: Sample, rows: RowNumbers, totals: Integers, limits: Integers) -> FoundSplit:
         """Find the best split of a node."""
         codes, n_bins = self.table.codes.by_column, self.table.codes.n_bins
         categorical, n_members = self.table.codes.categorical, self._members(len(rows) or self.table.n_rows)
         hist = self._histograms(n_members, len(totals))
 
-        def search(member: int, a: int, b: int, found: NDArray[np.void], left: NDArray[np.int64]) -> None:
+        def search(member: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
             search_columns(
                 codes[a:b], n_bins[a:b], categorical[a:b], sample, rows, totals, limits,
                 hist[member], found[a:b], left[a:b],
@@ -219,7 +200,7 @@ class WeakGrower:
         n_threads = n_rows * self.n_columns // _VALUES_PER_THREAD
         return max(1, min(self.team.n_members, n_threads, self.n_columns))
 
-    def _histograms(self, n_members: int, n_channels: int) -> NDArray[np.int64]:
+    def _histograms(self, n_members: int, n_channels: int) -> Integers:
         """Scratch memory of every thread; wide histograms are filled one at a time."""
         at_once = COLUMNS_AT_ONCE if self.width <= MAX_BINS + 2 else 1
         shape = (n_members, at_once, n_channels * self.width)
@@ -228,26 +209,22 @@ class WeakGrower:
         return self._hist
 
 
-class TreeBuilder(ABC):
-    """Builds one tree: the frontier is a heap of leaves by decreasing gain, then by number."""
+class TreeBuilder:
+    """Builds one tree: the frontier is a heap of leaves by decreasing gain, then by number.
 
-    def __init__(self, rules: WeakRules) -> None:
-        self.rules = rules
+    search(number, rows, sums) finds the best split of a node. partition(number, rows, split) partitions its
+    rows between its children, which have the next two numbers.
+    """
+
+    def __init__(self, rules: WeakRules, search: SearchNode, partition: PartitionNode) -> None:
+        self.rules, self.search, self.partition = rules, search, partition
         self.open: list[tuple[float, int]] = []
-        self.sums: list[NDArray[np.int64]] = []
+        self.sums: list[Integers] = []
         self._nodes: list[tuple[int, int]] = []  # left child, depth
         self._splits: list[FoundSplit | None] = []
-        self._rows: list[NDArray[np.uint32]] = []
+        self._rows: list[RowNumbers] = []
 
-    @abstractmethod
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
-        """Find the best split of a node."""
-
-    @abstractmethod
-    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
-        """Partition the rows of a node between its children, which have the next two numbers."""
-
-    def grow(self, totals: NDArray[np.int64], rows: NDArray[np.uint32]) -> WeakTree:
+    def grow(self, totals: Integers, rows: RowNumbers) -> WeakTree:
         """Grow a tree on rows with these sums."""
         self._add(totals, rows, 0)
         n_leaves = 1
@@ -256,7 +233,7 @@ class TreeBuilder(ABC):
             n_leaves += 1
         return self._tree()
 
-    def _add(self, totals: NDArray[np.int64], rows: NDArray[np.uint32], depth: int) -> None:
+    def _add(self, totals: Integers, rows: RowNumbers, depth: int) -> None:
         number = len(self._nodes)
         self._nodes.append((0, depth))
         self.sums.append(totals)
@@ -294,28 +271,12 @@ class TreeBuilder(ABC):
         return WeakTree(nodes, sums)
 
 
-class _LocalBuilder(TreeBuilder):
-    """Builds a tree on rows of this process, with a list of the rows of each node."""
-
-    def __init__(self, grower: WeakGrower, sample: Sample, limits: NDArray[np.int64]) -> None:
-        super().__init__(grower.rules)
-        self._grower, self._sample, self._limits = grower, sample, limits
-
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
-        return self._grower.search(self._sample, rows, totals, self._limits)
-
-    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
-        if not len(rows):
-            rows = rows_with_weight(self._sample)
-        return partition_rows(self._grower.table.codes.by_column, rows, found[0])
-
-
-def rows_with_weight(sample: Sample) -> NDArray[np.uint32]:
+def rows_with_weight(sample: Sample) -> RowNumbers:
     """The rows of positive weight."""
     return np.flatnonzero(sample.weight).astype(np.uint32)
 
 
-def partition_rows(codes: NDArray[Any], rows: NDArray[np.uint32], split: np.void) -> list[NDArray[np.uint32]]:
+def partition_rows(codes: NDArray[Any], rows: RowNumbers, split: np.void) -> list[RowNumbers]:
     """Return the rows that go left and those that go right; codes are (columns, rows)."""
     goes_left = codes_left(split, codes[split["column"]][rows])
     return [rows[goes_left], rows[~goes_left]]

@@ -18,14 +18,21 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import is_classifier
 
 from hedgerow.container import JSON, ModelFileError
-from hedgerow.io.layout import CHECKPOINT
 from hedgerow.io.parameters import decode, encode
-from hedgerow.io.reader import require, short
+from hedgerow.io.reader import require
 from hedgerow.io.sections import is_digest, read_digests
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
 
+CHECKPOINT = {  # keys of the notes of a checkpoint
+    "data": "rows",
+    "evaluation_sets": "evaluations",
+    "resumed_from": "began",
+    "first_round": "first",
+    "initial_losses": "base",
+    "seed": "seed",
+}
 MAX_BYTES = 16 * 2**20  # of a card as JSON
 _MAX_DEPTH = 64
 _MAX_ROUNDS = 2**31
@@ -59,7 +66,7 @@ def write_certificate(certificate: Any, model: Any) -> dict[str, Any]:
         content = checked_card(certificate.to_dict(), "certificate")
         same = Certificate.from_dict(content) == certificate
     except ValueError as error:
-        raise ModelFileError(f"the certificate cannot be saved: {short(error)}") from error
+        raise ModelFileError(f"the certificate cannot be saved: {error}") from error
     if not same:
         raise ModelFileError("the certificate cannot be saved: a loaded copy would differ")
     return content
@@ -74,7 +81,7 @@ def read_certificate(content: Mapping[str, Any]) -> "Certificate | None":
     try:
         certificate = Certificate.from_dict(checked_card(content["certificate"], "certificate"))
     except ValueError as error:
-        raise ModelFileError(f"certificate: {short(error)}") from error
+        raise ModelFileError(f"certificate: {error}") from error
     if certificate.model != content.get("estimator"):
         raise ModelFileError(f"the certificate is of a {certificate.model!r:.50}, not of this model")
     return certificate

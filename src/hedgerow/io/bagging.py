@@ -1,6 +1,6 @@
 """Forests and bagging in a file: members that vote, the sampling of their rows, and out-of-bag results.
 
-votes.*                        the trees of a forest, see `layout.VOTES`
+votes.*                        the trees of a forest, see VOTES
 members                        the entries of the members of bagging, see `members`; those of Hedgerow have
                                parameters only where they differ from the ensemble's own `estimator`
 members.3.*                    the arrays of member 3
@@ -13,7 +13,7 @@ bootstrap.cumulative_weights   int64, running sums of their integer weights; emp
 bootstrap.row_copies           int64, the multiplicity of each row, for trees that get all; empty if all are 1
 vote_weights                   float64, of the trees; empty if all are equal
 leaf_targets.*                 the targets in the leaves, of regressors with keep_targets
-oob.*                          out-of-bag attributes, see `layout.OUT_OF_BAG`
+oob.*                          out-of-bag attributes, see OUT_OF_BAG
 oob_losses.*, vote_losses.*    losses of the trees on rows they were not fitted to
 """
 
@@ -32,14 +32,39 @@ from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPoo
 from hedgerow.container import ModelFileError
 from hedgerow.io import sections
 from hedgerow.io.checks import check_bins, check_votes
-from hedgerow.io.layout import BOOTSTRAP_FLAGS, LEAF_TARGETS, OOB_LOSSES, OUT_OF_BAG, VOTES
 from hedgerow.io.members import MemberSpec, read_member, write_member
 from hedgerow.io.parameters import is_ours, write_spec
-from hedgerow.io.reader import Reader, Writer, check_starts, require
+from hedgerow.io.reader import ArrayField, Reader, Writer, check_starts, require
 from hedgerow.io.trees import read_bins, write_bins
 from hedgerow.table import Schema
 from hedgerow.voting import ForestModel, VoteForest
 
+VOTES = {  # deep trees that vote
+    "votes.starts": ArrayField("starts", np.int64),
+    "votes.nodes": ArrayField("nodes", np.uint64),
+    "votes.value_starts": ArrayField("value_starts", np.int64),
+    "votes.values": ArrayField("values", np.float64, 2),
+    "votes.set_starts": ArrayField("set_starts", np.int64),
+    "votes.sets": ArrayField("sets", np.uint64, 2),
+    "votes.set_number": ArrayField("set_number", np.int32),
+    "votes.gains": ArrayField("gains", np.float64, 2),
+}
+LEAF_TARGETS = {  # attributes only: the integers are as narrow as their values allow
+    "leaf_targets.starts": "starts",
+    "leaf_targets.target_index": "positions",
+    "leaf_targets.counts": "draws",
+    "leaf_targets.targets": "targets",
+    "leaf_targets.weights": "weights",
+}
+OUT_OF_BAG: dict[str, tuple[str, Any]] = {  # attributes of forests and bags; the number of axes varies
+    "votes": ("oob_votes_", np.int64),
+    "decision_function": ("oob_decision_function_", np.float64),
+    "prediction": ("oob_prediction_", np.float64),
+    "residuals": ("_residuals", np.float64),
+    "residual_weights": ("_residual_weight", np.float64),
+    "target_ranks": ("_ranks", np.float64),
+}
+BOOTSTRAP_FLAGS = ("replace", "replace_columns", "shuffle_columns")  # attributes of a BootstrapSampler
 _SHARES = ("decision_function", "target_ranks")  # in 0..1
 _MAX_DRAWS = 2**52  # float64 adds integers up to this exactly
 
@@ -52,7 +77,6 @@ def write_forest(model: Any, writer: Writer) -> None:
     fitted: ForestModel = model.model_
     check_bins(fitted.bins, model.schema_)
     check_votes(fitted.forest, fitted.bins, fitted.forest.n_outputs)
-    sections.write_columns(writer, model)
     write_bins(writer, fitted.bins)
     writer.put_fields(VOTES, fitted.forest)
     sampling: TreeSampler = model._tree_sampler  # noqa: SLF001 - a fitted attribute
@@ -66,9 +90,8 @@ def write_forest(model: Any, writer: Writer) -> None:
         _write_leaf_targets(writer, model._leaf_targets)  # noqa: SLF001
 
 
-def read_forest(reader: Reader, estimator: Any) -> None:
+def read_forest(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = sections.read_columns(reader, estimator)
     bins = read_bins(reader)
     check_bins(bins, schema)
     n_pure = 0 if classes is None else len(classes)
@@ -119,7 +142,6 @@ def write_bagging(model: Any, writer: Writer) -> None:
     sampler: BootstrapSampler = model._sampler  # noqa: SLF001 - a fitted attribute
     classes = model.classes_ if is_classifier(model) else None
     learner = write_spec(model._member_estimator(), writer)  # noqa: SLF001
-    sections.write_columns(writer, model)
     _write_votes(writer, model, sampler, model._weights)  # noqa: SLF001
     writer.entries |= {"soft_voting": bool(model._soft), "members": []}  # noqa: SLF001
     for number, member in enumerate(model.estimators_):
@@ -128,9 +150,8 @@ def write_bagging(model: Any, writer: Writer) -> None:
         writer.entries["members"].append(_without(learner, entries))
 
 
-def read_bagging(reader: Reader, estimator: Any) -> None:
+def read_bagging(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = sections.read_columns(reader, estimator)
     draws, listed = _read_bootstrap(reader, schema.n_columns), reader.entry("members", list)
     require("members", len(listed) > 0, "at least one is required")
     learner = reader.entry("parameters", dict).get("estimator")
@@ -230,7 +251,7 @@ def _read_out_of_bag(reader: Reader, model: Any, n_rows: int, n_members: int, n_
             _check_oob(name, value, n_members)
         setattr(model, attribute, value)
     classes = getattr(model, "classes_", None)
-    for name, attribute in OOB_LOSSES.items():
+    for name, attribute in sections.OOB_LOSSES.items():
         if classes is None:
             reader.entry(name, type(None))
         elif (losses := sections.read_pair_losses(reader, name, n_members, len(classes))) is not None:

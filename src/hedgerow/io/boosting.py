@@ -8,7 +8,7 @@ Rounds have trees (see `trees`) or members (see `members`). Entries and arrays b
 
     round_statistics    of the AdaBoost family: weights, errors, normalizers of the rounds; for classifiers
                         also bounds, max_steps, restarts
-    rule                the update rule of the fit, see `layout.RULES`
+    rule                the update rule of the fit, see RULES
     learners            the base learners of all fits that made the model: a class and its parameters
     max_rounds          the largest n_estimators of these fits
     probability_floor   the smallest probability used, for classifiers with members
@@ -39,14 +39,20 @@ from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.forest import TreeModel
 from hedgerow.io import sections
 from hedgerow.io.checks import check_copies
-from hedgerow.io.layout import ADABOOST_ROUNDS, R2_ROUNDS, RULES
 from hedgerow.io.members import MemberSpec, read_members, write_members
-from hedgerow.io.parameters import read_spec, write_spec
-from hedgerow.io.reader import Reader, Writer, require, short
+from hedgerow.io.parameters import held_by_name, read_spec, write_spec
+from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.io.trees import read_trees, write_trees
 from hedgerow.losses import LOSSES, Huber, Loss, make_loss
 from hedgerow.table import Schema
 
+RULES: dict[str, type[Any]] = {
+    name: rule
+    for name, rule in ADABOOST_RULES.items()
+    if name != "samme.r"  # another name of "real"
+} | {"logit": LogitRule, "anyboost": AnyRule}
+ADABOOST_ROUNDS = ("weights", "errors", "normalizers", "bounds", "max_steps", "restarts")  # RoundStatistics
+R2_ROUNDS = ADABOOST_ROUNDS[:3]
 _LOSS_PARAMETERS = {"quantile": ("quantile",), "huber": ("alpha", "delta"), "tweedie": ("power",)}
 _MAYBE_INFINITE = ("errors", "normalizers", "bounds")  # or NaN
 _MAX_ROUNDS = 2**31
@@ -58,7 +64,6 @@ _MAX_ROUNDS = 2**31
 def write_gradient_boosting(model: Any, writer: Writer) -> None:
     """Write a gradient boosting model."""
     fitted = model.model_
-    sections.write_columns(writer, model)
     verbose_only = () if "validation_loss" in model.history_ else ("train_loss",)
     sections.write_rounds(writer, model, verbose_only=verbose_only)
     writer.entries |= {"initial_scores": fitted.start.tolist(), "loss": _write_loss(model)}
@@ -71,9 +76,8 @@ def write_gradient_boosting(model: Any, writer: Writer) -> None:
         sections.write_row_fingerprints(writer, model)
 
 
-def read_gradient_boosting(reader: Reader, estimator: Any) -> None:
+def read_gradient_boosting(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = sections.read_columns(reader, estimator)
     loss = _read_loss(reader, estimator, None if classes is None else len(classes))
     start = reader.entry("initial_scores", list)
     if not all(type(score) is float for score in start):
@@ -106,10 +110,7 @@ def _write_loss(model: Any) -> dict[str, Any]:
     n_classes = max(2, loss.n_outputs)
     # A loss of the user may have any name, so the class is compared too.
     if known is None or type(make_loss(loss.name, task=task, n_classes=n_classes)) is not type(loss):
-        raise ModelFileError(
-            f"the model was fitted with {loss!r}; a model file can hold a loss by its name only; use pickle "
-            "or joblib"
-        )
+        raise ModelFileError(f"the model was fitted with {loss!r}; {held_by_name('loss')}")
     names = _LOSS_PARAMETERS.get(loss.name, ())
     return {"name": loss.name, "parameters": {name: getattr(loss, name) for name in names}}
 
@@ -126,7 +127,7 @@ def _read_loss(reader: Reader, estimator: Any, n_classes: int | None) -> Loss:
     try:
         loss = make_loss(name, task=task, n_classes=n_classes, **parameters)
     except ValueError as error:
-        raise ModelFileError(f"loss: {short(error)}") from error
+        raise ModelFileError(f"loss: {error}") from error
     if isinstance(loss, Huber):
         if delta <= 0:
             raise ModelFileError(f"delta of loss 'huber' must be positive; got {delta}")
@@ -139,7 +140,6 @@ def _read_loss(reader: Reader, estimator: Any, n_classes: int | None) -> Loss:
 
 def write_adaboost_family(model: Any, writer: Writer) -> None:
     """Write AdaBoost, LogitBoost or AnyBoost."""
-    sections.write_columns(writer, model)
     sections.write_rounds(writer, model)
     rule, fitted = model._fitted_rule, model.model_  # noqa: SLF001 - a fitted attribute
     writer.entries |= {
@@ -172,16 +172,12 @@ def _name_of_cost(model: AnyBoostClassifier) -> str:
     names = {kind: name for name, kind in COSTS.items()}
     cost, named = model._fitted_cost, model._fitted_cost_is_named  # noqa: SLF001
     if not named:
-        raise ModelFileError(
-            f"the model was fitted with {cost!r}; a model file can hold a cost by its name only; use pickle "
-            "or joblib"
-        )
+        raise ModelFileError(f"the model was fitted with {cost!r}; {held_by_name('cost')}")
     return names[type(cost)]
 
 
-def read_adaboost_family(reader: Reader, estimator: Any) -> None:
+def read_adaboost_family(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = sections.read_columns(reader, estimator)
     record = _read_statistics(reader, ADABOOST_ROUNDS)
     rule = RULES.get(reader.entry("rule", str))
     if rule is None or rule not in _rules_of(estimator):
@@ -252,7 +248,6 @@ def write_r2(model: Any, writer: Writer) -> None:
     fitted = model.model_
     if isinstance(fitted, MedianTrees):
         _check_tree_learner(model)
-    sections.write_columns(writer, model)
     sections.write_rounds(writer, model, verbose_only=("train_loss",))
     writer.entries |= {
         "round_statistics": _write_statistics(model, R2_ROUNDS),
@@ -266,16 +261,15 @@ def write_r2(model: Any, writer: Writer) -> None:
         write_trees(writer, fitted.trees, model.schema_, 1, max_bins=MAX_WIDE_BINS)
 
 
-def read_r2(reader: Reader, estimator: Any) -> None:
+def read_r2(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, _ = sections.read_columns(reader, estimator)
     record = _read_statistics(reader, R2_ROUNDS)
     loss = JSON.choice(reader.entries.get("fitted_loss"), tuple(R2_LOSSES), "fitted_loss")
     weights = np.array(record.weights)
     require("round_statistics", len(weights) > 0 and weights.min() > 0, "weights must be positive")
     require("round_statistics", weights < math.ldexp(1.0, 1000) / len(weights), "weights are too large")
     model = _read_median(reader, estimator, schema, record)
-    sections.read_rounds(reader, estimator, model, schema, None)
+    sections.read_rounds(reader, estimator, model, schema, classes)
     learner = clone(estimator._weak_learner())  # noqa: SLF001
     estimator._set_statistics(record, (learner,))  # noqa: SLF001 - as fit sets them
     estimator._fitted_loss = loss  # noqa: SLF001

@@ -8,6 +8,7 @@ see `kernels.cpu.votes`.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,6 @@ _NODES_AT_ONCE = 1 << 20
 _MAX_TREES = 2**22  # the capacity of the units of quantiles
 
 _COLUMN_RANGE = "a column number is out of range"
-_ONE_PARENT = "every node but the root must have one parent"
 
 
 # --- bins and trees whose values are added
@@ -99,14 +99,19 @@ def _check_trees(forest: Forest, n_outputs: int) -> None:
     require("forest.output", len(forest.output) == n_trees, f"{n_trees} entries are required, one per tree")
     require("forest.output", forest.output == outputs, f"it must count to {n_outputs - 1} in each round")
     tree = np.repeat(np.arange(n_trees), np.diff(starts))
-    number = np.arange(n_nodes) - starts[tree]  # of a node in its tree
-    inner = left != 0
-    require("forest.left", left[inner] > number[inner], "children must follow their parent")
-    last = starts[tree + 1] - starts[tree] - 1
-    require("forest.left", left[inner] < last[inner], "children must be nodes of the same tree")
-    first_child = (starts[tree] + left)[inner]
-    parents = np.bincount(first_child, minlength=n_nodes) + np.bincount(first_child + 1, minlength=n_nodes)
-    require("forest.left", parents == (number > 0), _ONE_PARENT)
+    _check_children("forest.left", left, left != 0, starts, tree)
+
+
+def _check_children(
+    name: str, left: NDArray[np.integer[Any]], inner: NDArray[np.bool_], starts: Integers, tree: Integers
+) -> None:
+    """Check the left children of the inner nodes; the right one is the next. tree : that of each node."""
+    number, sizes = np.arange(len(left)) - starts[tree], np.diff(starts)  # of a node in its tree
+    require(name, left[inner] > number[inner], "children must follow their parent")
+    require(name, left[inner] < sizes[tree][inner] - 1, "children must be nodes of the same tree")
+    first = (starts[tree] + left)[inner]
+    parents = np.bincount(first, minlength=len(left)) + np.bincount(first + 1, minlength=len(left))
+    require(name, parents == (number > 0), "every node but the root must have one parent")
 
 
 def _check_splits(forest: Forest, bins: Bins) -> None:
@@ -196,18 +201,13 @@ def _check_nodes(forest: VoteForest, bins: Bins, trees: slice) -> None:
     starts = forest.starts[trees.start : trees.stop + 1]
     nodes, starts, sizes = forest.nodes[starts[0] : starts[-1]], starts - starts[0], np.diff(starts)
     tree = np.repeat(np.arange(len(sizes)), sizes)
-    number = np.arange(len(nodes)) - starts[tree]  # of a node in its tree
     kind = (nodes & np.uint64(3)).astype(np.int64)
     child = (nodes >> np.uint64(CHILD_SHIFT)).astype(np.int64)
     column = ((nodes >> np.uint64(COLUMN_SHIFT)) & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
     threshold = ((nodes >> np.uint64(THRESHOLD_SHIFT)) & np.uint64(0xFFFF)).astype(np.int64)
     leaf, by_set = kind == LEAF, kind == BY_SET
     inner, by_code = ~leaf, ~leaf & ~by_set
-    require("votes.nodes", child[inner] > number[inner], "children must follow their parent")
-    require("votes.nodes", child[inner] < sizes[tree][inner] - 1, "children must be nodes of the same tree")
-    first = (starts[tree] + child)[inner]
-    parents = np.bincount(first, minlength=len(nodes)) + np.bincount(first + 1, minlength=len(nodes))
-    require("votes.nodes", parents == (number > 0), _ONE_PARENT)
+    _check_children("votes.nodes", child, inner, starts, tree)
     require("votes.nodes", column < bins.n_columns, _COLUMN_RANGE)
     categorical = bins.categorical[column] == 1
     require("votes.nodes", by_set[inner] == categorical[inner], "sets are for categorical columns")

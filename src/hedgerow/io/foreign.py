@@ -89,16 +89,12 @@ def dumped(found: Any, name: str) -> bytes:
         _, states = checked(data)
         _refuse_own(states)
         named = {*skops.get_untrusted_types(data=data), *map(type_name, states)}
-        again = canonical(skops.dumps(skops.loads(data, trusted=sorted(named))))
+        if canonical(skops.dumps(skops.loads(data, trusted=sorted(named)))) != data:
+            raise ModelFileError("a loaded copy would differ")  # noqa: TRY301 - the same message for all
     except Exception as error:  # whatever the object or skops may raise
         raise ModelFileError(
             f"{name}={_shown(found)} cannot be saved by skops: {one_line(error)}; use pickle or joblib"
         ) from error
-    if again != data:
-        raise ModelFileError(
-            f"{name}={_shown(found)} cannot be saved by skops: a loaded copy would differ; use pickle "
-            "or joblib"
-        )
     return data
 
 

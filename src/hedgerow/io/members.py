@@ -50,7 +50,7 @@ def write_member(writer: Writer, member: Any, name: str, spec: MemberSpec) -> di
         return {"constant": int(np.searchsorted(spec.classes, member.classes_[0]))}
     if is_ours(member):
         return writer.model(member, name)
-    _check_foreign(writer.prefix + name, member, spec)
+    _check_member(writer.prefix + name, member, spec, is_own=False)
     return writer.foreign(member, name)
 
 
@@ -62,51 +62,41 @@ def read_member(reader: Reader, name: str, entries: Any, spec: MemberSpec) -> An
         return ConstantHypothesis(classes[number : number + 1])
     if is_foreign(entries):
         member = reader.foreign(name, entries)
-        _check_foreign(reader.prefix + name, member, spec)
+        _check_member(reader.prefix + name, member, spec, is_own=False)
         if not reader.trusted:  # code of types that the user trusts is not run before it is needed
             _probe(reader.prefix + name, member, spec)
         return member
     member = reader.model(name, entries)
-    require(name, is_classifier(member) == (classes is not None), _kind(spec))
-    if classes is not None:
-        own = member.classes_
-        subset = own.dtype == classes.dtype and set(own.tolist()) <= set(classes.tolist())
-        require(name, subset, "its classes must be classes of the model")
-    require(name, hasattr(member, spec.method), f"it must have the method {spec.method}")
-    require(name, member.n_features_in_ == spec.n_columns, f"it must have {spec.n_columns} columns")
-    names = getattr(member, "feature_names_in_", None)
-    found = None if names is None else tuple(names.tolist())
-    require(name, found == spec.names, "its columns must have the names of the model's columns")
+    _check_member(name, member, spec, is_own=True)
     return member
 
 
-def _kind(spec: MemberSpec) -> str:
-    return f"it must be a {'regressor' if spec.classes is None else 'classifier'}"
+def _check_member(name: str, member: Any, spec: MemberSpec, *, is_own: bool) -> None:
+    """Refuse what cannot be a fitted member for these columns and classes.
 
-
-# --- members of other libraries
-
-
-def _check_foreign(name: str, member: Any, spec: MemberSpec) -> None:
-    """Refuse what cannot be a fitted member for these columns and classes."""
+    is_own : whether it is of Hedgerow: it then has the names of the columns and the dtype of the classes.
+    """
     classes, n_columns = spec.classes, spec.n_columns
     try:
         check_is_fitted(member)
         right_kind = is_classifier(member) == (classes is not None)
-        callable_method = callable(getattr(member, spec.method))
+        callable_method = callable(getattr(member, spec.method, None))
         n_features = getattr(member, "n_features_in_", n_columns)
         names = getattr(member, "feature_names_in_", None)
         same_columns = isinstance(n_features, int | np.integer) and n_features == n_columns
-        if names is not None:
-            same_columns = same_columns and tuple(np.asarray(names).tolist()) == spec.names
+        if names is not None or is_own:
+            found = None if names is None else tuple(np.asarray(names).tolist())
+            same_columns = same_columns and found == spec.names
         known_classes = True
         if classes is not None:
             own = np.asarray(getattr(member, "classes_", classes))
             known_classes = own.ndim == 1 and set(own.tolist()) <= set(classes.tolist())
             known_classes = known_classes and len(own) <= len(classes)
+            known_classes = known_classes and (not is_own or own.dtype == classes.dtype)
     except Exception as error:  # an object of a file may raise anything
         raise ModelFileError(f"{name} is not a fitted member: {one_line(error)}") from error
-    require(name, right_kind, _kind(spec))
+    kind = "regressor" if classes is None else "classifier"
+    require(name, right_kind, f"it must be a {kind}")
     require(name, callable_method, f"it must have the method {spec.method}")
     require(name, known_classes, "its classes must be classes of the model")
     require(name, same_columns, "its columns must be those of the model")

@@ -30,12 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 import hedgerow
 from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError, check_format, file_size, pack, unpack, write_atomically
-from hedgerow.io import annotations, bagging, boosting, schapire, trees
+from hedgerow.io import annotations, bagging, boosting, schapire, sections, trees
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
 from hedgerow.io.parameters import read_estimator, write_parameters, write_spec
 from hedgerow.io.reader import Arrays, Reader, Writer
-from hedgerow.io.sections import read_data_fingerprints, write_data_fingerprints
 from hedgerow.system_memory import format_bytes, require_memory
+from hedgerow.table import Schema
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
@@ -47,10 +47,13 @@ _MAX_HEADER = 100 << 20  # bytes of the header of a safetensors file
 
 
 class Codec(NamedTuple):
-    """The functions that write a fitted model, and that set the fitted attributes of an estimator."""
+    """The functions that write a fitted model, and that set the fitted attributes of an estimator.
+
+    Those that read get the schema and the classes of the file; the classes are None for a regressor.
+    """
 
     write: Callable[[Any, Writer], None]
-    read: Callable[[Reader, Any], None]
+    read: Callable[[Reader, Any, Schema, Any], None]
 
 
 _GRADIENT_BOOSTING = Codec(boosting.write_gradient_boosting, boosting.read_gradient_boosting)
@@ -281,7 +284,7 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
     if checkpoint is not None:
         writer.entries["checkpoint"] = checkpoint
     _write_model(model, writer)
-    write_data_fingerprints(writer, model)
+    sections.write_data_fingerprints(writer, model)
     if certificate is not None:
         writer.entries["certificate"] = annotations.write_certificate(certificate, model)
     versions = {"hedgerow": hedgerow.__version__} | (library_versions() if writer.archives else {})
@@ -304,6 +307,7 @@ def _write_model(model: Any, writer: Writer) -> None:
         )
     check_is_fitted(model)
     writer.entries |= {"estimator": type(model).__name__, "parameters": write_parameters(model, writer)}
+    sections.write_columns(writer, model)
     codec.write(model, writer)
 
 
@@ -320,7 +324,7 @@ def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished
         annotations.read_certificate(content)
         reader = Reader(_read_model, content, arrays, trusted=trusted)
         model = _read_model(reader)
-        fingerprints = read_data_fingerprints(reader)
+        fingerprints = sections.read_data_fingerprints(reader)
         if fingerprints:
             model.data_fingerprints_ = fingerprints
     except RecursionError as error:
@@ -346,7 +350,8 @@ def open_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
 def _read_model(reader: Reader) -> Any:
     """Read a model, or a member of one."""
     estimator = read_estimator(reader, reader.entries)
-    KINDS[type(estimator)].read(reader, estimator)
+    schema, classes = sections.read_columns(reader, estimator)
+    KINDS[type(estimator)].read(reader, estimator, schema, classes)
     return estimator
 
 

@@ -14,6 +14,7 @@ Parameters that cannot change a model (threads, printing) are left out, and so i
 is None. Parameters that a file does not have take their defaults.
 """
 
+import contextlib
 import itertools
 import json
 import math
@@ -31,7 +32,7 @@ from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import check_parameters
-from hedgerow.io.reader import Reader, Writer, is_foreign, short
+from hedgerow.io.reader import Reader, Writer, is_foreign
 
 _PLAIN = (type(None), bool, int, float, str)
 
@@ -114,12 +115,10 @@ def _edges(values: Any, name: str) -> NDArray[np.float64] | None:
     """Return the edges of a column of a grid."""
     if values is None:
         return None
-    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
-        raise ModelFileError(f"{name} is malformed: a grid must hold lists of numbers")
-    try:
-        return np.array(values, np.float64)
-    except OverflowError as error:
-        raise ModelFileError(f"{name} is malformed: a grid must hold lists of numbers") from error
+    if isinstance(values, list) and all(type(value) in (int, float) for value in values):
+        with contextlib.suppress(OverflowError):
+            return np.array(values, np.float64)
+    raise ModelFileError(f"{name} is malformed: a grid must hold lists of numbers")
 
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
@@ -198,10 +197,7 @@ def write_parameters(estimator: Any, writer: Writer, level: int = 0) -> dict[str
     check_parameters(values, estimator._allowed)  # noqa: SLF001 - a class of Hedgerow
     for name in ("loss", "cost"):
         if not isinstance(values.get(name, ""), str):
-            raise ModelFileError(
-                f"{name}={values[name]!r} is an object; a model file can hold a {name} by its name only; use "
-                "pickle or joblib"
-            )
+            raise ModelFileError(f"{name}={values[name]!r} is an object; {held_by_name(name)}")
     if not isinstance(values.get("random_state"), int | np.integer):
         values.pop("random_state", None)
     if callable(values.get("oob_score")):
@@ -209,6 +205,11 @@ def write_parameters(estimator: Any, writer: Writer, level: int = 0) -> dict[str
     learner = values.pop("estimator", None)
     written = {name: encode(value, name) for name, value in values.items() if name not in LEFT_OUT}
     return written if learner is None else written | {"estimator": write_spec(learner, writer, level + 1)}
+
+
+def held_by_name(name: str) -> str:
+    """Return the end of the message about a loss or a cost that is an object."""
+    return f"a model file can hold a {name} by its name only; use pickle or joblib"
 
 
 def _check_level(level: int) -> None:
@@ -224,7 +225,7 @@ def read_spec(reader: Reader, data: Any, name: str = "estimator", level: int = 0
         try:
             return clone(learner)  # with checked parameters, and without fitted attributes
         except Exception as error:
-            raise ModelFileError(f"{reader.prefix}{name} is not an estimator: {short(error)}") from error
+            raise ModelFileError(f"{reader.prefix}{name} is not an estimator: {error}") from error
     if not isinstance(data, dict) or set(data) != {"estimator", "parameters"}:
         raise ModelFileError(
             f"{name} must be a JSON object of estimator and parameters; got {reprlib.repr(data)}"
@@ -254,7 +255,7 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
         check_parameters(values, estimator._allowed)  # noqa: SLF001
     # An integer may have thousands of digits, and a learner of another library may raise anything.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"parameters: {short(error)}") from error
+        raise ModelFileError(f"parameters: {error}") from error
     for name, kinds in (("loss", (str,)), ("cost", (str,)), ("random_state", (int, type(None)))):
         if name in values:
             JSON.entry(values, name, *kinds)

@@ -12,19 +12,26 @@ however many members refer to it.
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.io.foreign import UntrustedError, dumped, loaded, untrusted_types
-from hedgerow.io.layout import ArrayField
 
 Arrays = dict[str, NDArray[Any]]
 
 MAX_LEVELS = 8  # of models within models
 MAX_REPEATED = 1 << 26  # bytes of archives that are read again: a short reference may name a long archive
+
+
+class ArrayField(NamedTuple):
+    """One array: its attribute in memory, its dtype and its number of axes."""
+
+    attribute: str
+    dtype: Any
+    n_axes: int = 1
 
 
 @dataclass(eq=False)
@@ -184,8 +191,3 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], n: int, size: int)
     require(name, len(starts) == n + 1, f"it must have {n + 1} entries; got {len(starts)}")
     require(name, starts[0] == 0 and starts[-1] == size, f"it must go from 0 to {size}")
     require(name, starts[1:] >= starts[:-1], "it must not decrease")
-
-
-def short(error: BaseException) -> str:
-    """Return the message of an error, cut: it may quote the file."""
-    return str(error)[:300]

@@ -21,6 +21,7 @@ from hedgerow.io import sections
 from hedgerow.io.members import MemberSpec, read_member, write_member
 from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import Reader, Writer, require
+from hedgerow.table import Schema
 
 _MAX_DEPTH = 10  # as the estimator has it
 _SAMPLES = ("sample_0", "sample_1", "sample_2")
@@ -28,7 +29,6 @@ _SAMPLES = ("sample_0", "sample_1", "sample_2")
 
 def write_schapire(model: Any, writer: Writer) -> None:
     """Write the votes, outermost first; of an unfinished fit, the fitted members."""
-    sections.write_columns(writer, model)
     spec = MemberSpec.of(model.schema_, model.classes_)
     if hasattr(model, "_learned"):
         writer.entries["fitted_members"] = [
@@ -61,9 +61,8 @@ def _write_hypothesis(writer: Writer, hypothesis: Hypothesis, spec: MemberSpec) 
     }
 
 
-def read_schapire(reader: Reader, estimator: Any) -> None:
+def read_schapire(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = sections.read_columns(reader, estimator)
     spec = MemberSpec.of(schema, classes)
     if "fitted_members" in reader.entries and "checkpoint" in reader.entries:
         members = [

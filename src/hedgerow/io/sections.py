@@ -23,11 +23,17 @@ from hedgerow.bagging.pair_losses import STEPS, PairLosses
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes
 from hedgerow.io import parameters
-from hedgerow.io.layout import OOB_LOSSES, PAIR_LOSSES
 from hedgerow.io.parameters import decode, encode
-from hedgerow.io.reader import Reader, Writer, require, short
+from hedgerow.io.reader import ArrayField, Reader, Writer, require
 from hedgerow.table import Schema
 
+PAIR_LOSSES = {  # of voters, one by one and in pairs
+    "losses": ArrayField("losses", np.int64),
+    "products": ArrayField("products", np.int64, 2),
+    "counts": ArrayField("counts", np.int64, 2),
+    "differences": ArrayField("differences", np.int64, 2),
+}
+OOB_LOSSES = {"oob_losses": "oob_losses_", "vote_losses": "vote_losses_"}
 MAX_ROWS = 2**32  # row numbers are uint32; squared losses of as many rows do not overflow
 _MAX_COUNT = 2**63  # of the rows and columns of a data fingerprint
 _MAX_FITS = 10_000
@@ -52,7 +58,7 @@ def read_columns(reader: Reader, estimator: Any) -> tuple[Schema, Any]:
     try:
         schema = Schema.from_dict(described)
     except ValueError as error:
-        raise ModelFileError(f"schema: {short(error)}") from error
+        raise ModelFileError(f"schema: {error}") from error
     require("schema", dtypes == _dtypes(described), "dtypes must be those of the columns")
     if is_classifier(estimator):
         return schema, parameters.decode_labels(reader.entries.get("classes"))
@@ -240,16 +246,15 @@ def write_data_fingerprints(writer: Writer, model: Any) -> None:
 def read_data_fingerprints(reader: Reader) -> tuple[DataFingerprint, ...]:
     """Read the fingerprints of the data of all fits."""
     fits = JSON.items(reader.entries.get("data_fingerprints"), "data_fingerprints", max_length=_MAX_FITS)
-    return tuple(_read_fit(one) for one in fits)
+    return tuple(_read_data_fingerprint(one) for one in fits)
 
 
-def _read_fit(content: Any) -> DataFingerprint:
-    if not isinstance(content, dict):
-        raise ModelFileError("data_fingerprints must be a list of JSON objects")
+def _read_data_fingerprint(content: Any) -> DataFingerprint:
+    digests = read_digests(content, "data_fingerprints")
     n_rows, n_columns = (
-        JSON.integer(content.get(name), name, 1, _MAX_COUNT) for name in ("n_rows", "n_columns")
+        JSON.integer(content.get(one), one, 1, _MAX_COUNT) for one in ("n_rows", "n_columns")
     )
-    return DataFingerprint(n_rows, n_columns, **read_digests(content, "data_fingerprints"))
+    return DataFingerprint(n_rows, n_columns, **digests)
 
 
 def read_digests(content: Any, name: str) -> dict[str, Any]:

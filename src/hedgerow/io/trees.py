@@ -1,6 +1,6 @@
 """Trees whose values are added: bins and nodes in a file, and the codec of a single tree.
 
-    bins.*, forest.*    see `layout.BINS` and `layout.FOREST`
+The tables BINS and FOREST name the arrays of a file and the attributes that hold them in memory.
 
 A classification tree returns a share for each class. In memory it is one tree per class with the same splits;
 in the file the splits are stored once, and forest.value has the shape (outputs, nodes).
@@ -15,11 +15,30 @@ from hedgerow.binning import Bins
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import check_model
-from hedgerow.io.layout import BINS, FOREST, USER_EDGES
-from hedgerow.io.reader import Reader, Writer, require
-from hedgerow.io.sections import read_columns, write_columns
+from hedgerow.io.reader import ArrayField, Reader, Writer, require
 from hedgerow.table import Schema
 
+BINS = {
+    "bins.edges": ArrayField("edges", np.float64),
+    "bins.edge_starts": ArrayField("edge_starts", np.int64),
+    "bins.category_codes": ArrayField("tables", np.uint8),
+    "bins.category_starts": ArrayField("table_starts", np.int64),
+}
+USER_EDGES = "bins.user_edges"  # uint8, 1 for columns whose edges the user has passed: `Bins.user_defined`
+
+FOREST = {  # trees whose values are added
+    "forest.starts": ArrayField("starts", np.int64),
+    "forest.output": ArrayField("output", np.int32),
+    "forest.column": ArrayField("column", np.int32),
+    "forest.threshold": ArrayField("threshold", np.int32),
+    "forest.left": ArrayField("left", np.int32),
+    "forest.set_number": ArrayField("set_number", np.int32),
+    "forest.missing_left": ArrayField("missing_left", np.uint8),
+    "forest.value": ArrayField("value", np.float64),
+    "forest.gain": ArrayField("gain", np.float64),
+    "forest.count": ArrayField("count", np.int64),
+    "forest.sets": ArrayField("sets", np.uint64, 2),
+}
 _ONCE = {name: field for name, field in FOREST.items() if field.attribute not in ("output", "value")}
 
 
@@ -59,15 +78,13 @@ def write_tree(model: Any, writer: Writer) -> None:
     """Write a tree or a stump."""
     fitted: TreeModel = model.model_
     check_model(fitted, model.schema_, len(fitted.start), max_bins=MAX_WIDE_BINS)
-    write_columns(writer, model)
     write_bins(writer, fitted.bins)
     writer.put_fields(_ONCE, fitted.forest.select(range(1)))
     writer.put("forest.value", fitted.forest.value.reshape(len(fitted.start), -1))
 
 
-def read_tree(reader: Reader, estimator: Any) -> None:
+def read_tree(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
-    schema, classes = read_columns(reader, estimator)
     n_outputs = 1 if classes is None else len(classes)
     values, once = reader.array("forest.value", np.float64, 2), reader.fields(_ONCE)
     require("forest.starts", len(once["starts"]) == 2, "there must be one tree")

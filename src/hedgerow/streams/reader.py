@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -17,8 +17,8 @@ from hedgerow.datafiles.column_types import is_text
 from hedgerow.progress import ProgressBar
 from hedgerow.streams.sources import Source, check_names, open_source
 from hedgerow.streams.stream import Stream
-from hedgerow.table.columns import category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
+from hedgerow.table.reading import make_table
 from hedgerow.table.table import Schema, Table
 
 Chunk: TypeAlias = tuple[int, pa.Table]
@@ -100,12 +100,7 @@ class StreamReader:
 
     def table(self, chunk: pa.Table, schema: Schema, hint: str) -> Table:
         """The features of a chunk as a table of known columns."""
-        frame = self.frame(chunk, hint)
-        numbers: dict[int, Any] = {
-            column: category_numbers(frame.coded(column), positions)
-            for column, positions in schema.category_positions.items()
-        }
-        return frame.table(schema, numbers)
+        return make_table(self.frame(chunk, hint), schema)
 
 
 def chunk_rows(n_columns: int) -> int:

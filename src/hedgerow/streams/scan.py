@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats, Integers, Keys
-from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows
+from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows, row_keys, upper_half
 from hedgerow.datafiles.column_types import is_text
 from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.streams.reader import Chunk, StreamReader
@@ -136,12 +136,7 @@ def _scan_chunk(
         for column, positions in columns.schema.category_positions.items()
     }
     table = frame.table(columns.schema, numbers)
-    keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-    step = rows_per_block(table.n_columns, _BLOCK_ROWS)
-    for start in range(0, n, step):
-        block, some = table.block(start, start + step), slice(start, start + step)
-        add_keys(value_bits(block), 0, keys[some])
-        add_keys(value_bits(block, rounded=True), 0, rounded[some])
+    keys, rounded = row_keys(table, rows_per_block(table.n_columns, _BLOCK_ROWS))
     rows = edge_rows(first, first + n, max(first + n, n_at_least))
     others = {what: _read_other(arrow, name) for what, name in names.items() if name is not None}
     return _ChunkScan(
@@ -187,7 +182,7 @@ class _ScanBuilder:
             self._others.setdefault(what, kind(self._expected)).add(values)  # type: ignore[arg-type]
         self._keys.add(scan.keys)
         # half of the bits are enough, once all columns are added
-        self._rounded.add(scan.rounded if self._coded else _upper_half(scan.rounded))
+        self._rounded.add(scan.rounded if self._coded else upper_half(scan.rounded))
         self._sample.add(scan.first, scan.last, scan.rows, scan.values)
 
     def result(self) -> TableScan:
@@ -205,8 +200,8 @@ class _ScanBuilder:
             by_code = coded.numbers_by_code(schema.category_positions[column])
             _add_category_keys(column, coded, by_code, keys)
             _add_category_keys(column, coded, by_code, rounded, rounded=True)
-            sample[:, column] = coded.numbers(by_code, rows)
-        rounded = rounded if rounded.dtype == np.uint32 else _upper_half(rounded)
+            sample[:, column] = by_code[coded.codes[rows]]
+        rounded = rounded if rounded.dtype == np.uint32 else upper_half(rounded)
         return TableScan(self.n_rows, schema, dtype, y, weight, keys, rounded, rows, sample)
 
     def _other(self, what: str) -> NDArray[Any] | None:
@@ -214,10 +209,6 @@ class _ScanBuilder:
         if found is None:
             return None
         return found.objects() if isinstance(found, CategoryArray) else found.whole()
-
-
-def _upper_half(keys: Keys) -> NDArray[np.uint32]:
-    return (keys >> np.uint64(32)).astype(np.uint32)
 
 
 class GrowingArray:
@@ -293,10 +284,10 @@ class CategoryArray:
         """The numbers of the codes from 0 on in a table: the positions of the categories, NaN first."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), positions)])
 
-    def numbers(self, by_code: AnyFloats, rows: slice | Integers) -> AnyFloats:
-        """Some rows as numbers of their categories."""
-        found: AnyFloats = by_code[self._codes.view()[rows]]
-        return found
+    @property
+    def codes(self) -> NDArray[Any]:
+        """The codes of the rows so far."""
+        return self._codes.view()
 
     def _all_values(self) -> CodedColumn:
         return CodedColumn(np.arange(len(self.values)), list(self.values))
@@ -308,7 +299,7 @@ def _add_category_keys(
     """Add a categorical column to the keys of all rows, now that its numbers are known."""
     for start in range(0, len(keys), _FIRST_ROWS):
         rows = slice(start, start + _FIRST_ROWS)
-        numbers = coded.numbers(by_code, rows)
+        numbers = by_code[coded.codes[rows]]
         add_keys(value_bits(numbers[:, np.newaxis], rounded=rounded), column, keys[rows])
 
 
@@ -316,12 +307,12 @@ class EdgeSample:
     """Rows that edges are computed from; while the number of rows is unknown, more than needed."""
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[int, int, Integers, AnyFloats]] = []
+        self._chunks: list[tuple[int, int, Integers, AnyFloats]] = []
         self._n_kept = 0
 
     def add(self, start: int, stop: int, rows: Integers, values: AnyFloats) -> None:
         """Keep rows of [start, stop), all of `edge_rows` for some number of rows up to the last one."""
-        self._pieces.append((start, stop, rows, values))
+        self._chunks.append((start, stop, rows, values))
         self._n_kept += len(rows)
         if self._n_kept > EDGE_SAMPLE_ROWS * _SAMPLE_SLACK:
             self._drop(stop)
@@ -329,21 +320,21 @@ class EdgeSample:
     def _drop(self, n_rows: int) -> None:
         """Drop the rows that are not in the sample of `n_rows` rows: a sample of more rows is a subset."""
         self._n_kept = 0
-        for number, (start, stop, rows, values) in enumerate(self._pieces):
+        for number, (start, stop, rows, values) in enumerate(self._chunks):
             stay = edge_rows(start, stop, n_rows)
             if len(stay) < len(rows):
-                self._pieces[number] = (start, stop, stay, values[np.searchsorted(rows, stay)])
+                self._chunks[number] = (start, stop, stay, values[np.searchsorted(rows, stay)])
             self._n_kept += len(stay)
 
     def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[Integers, AnyFloats]:
-        """The sample of `n_rows` rows and its values; discards the pieces."""
+        """The sample of `n_rows` rows and its values; discards the chunks."""
         self._drop(n_rows)
-        values = np.empty((self._n_kept, self._pieces[0][3].shape[1]), dtype)
-        rows = np.concatenate([piece[2] for piece in self._pieces])
+        values = np.empty((self._n_kept, self._chunks[0][3].shape[1]), dtype)
+        rows = np.concatenate([chunk[2] for chunk in self._chunks])
         first = 0
-        self._pieces.reverse()
-        while self._pieces:
-            piece = self._pieces.pop()[3]
-            values[first : first + len(piece)] = piece
-            first += len(piece)
+        self._chunks.reverse()
+        while self._chunks:
+            some = self._chunks.pop()[3]
+            values[first : first + len(some)] = some
+            first += len(some)
         return rows, values

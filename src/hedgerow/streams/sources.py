@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyarrow import dataset as arrow_datasets
@@ -24,18 +24,7 @@ from hedgerow.table.frames import index_columns, widened
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
 
-class Source(Protocol):
-    """Record batches that can be read several times."""
-
-    schema: pa.Schema  # of all batches
-    n_rows: int | None  # if it is known before the rows are read
-    name: str  # in messages
-
-    def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """All rows, with these columns in this order; about `rows` at a time where that can be chosen."""
-
-
-def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> Source:
+def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> "Source":
     """The source of a `Stream`, with the `named` columns, and all others except those of an index.
 
     only : whether only the named columns are used, so that others may differ between files.
@@ -48,7 +37,11 @@ def open_source(source: Any, named: Collection[str] = (), *, only: bool = False)
 
 
 class FileSource:
-    """The rows of files, one file after the other."""
+    """The rows of files, one file after the other.
+
+    As all sources it has the `schema` of all batches, `n_rows` if the number is known before the rows are
+    read, and a `name` for messages.
+    """
 
     def __init__(self, files: list[File], named: Collection[str] = (), *, only: bool = False) -> None:
         self._files = files
@@ -63,7 +56,7 @@ class FileSource:
         self.n_rows = sum(counts) if len(counts) == len(files) else None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """See `Source.batches`."""
+        """All rows, with these columns in this order; about `rows` at a time where that can be chosen."""
         wanted = [self.schema.field(name) for name in columns]
         for file in self._files:
             for batch in file.batches(columns, rows, use_threads=use_threads):
@@ -87,7 +80,7 @@ class DatasetSource:
             self.n_rows = dataset.count_rows() if self._is_parquet else None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """See `Source.batches`."""
+        """See `FileSource.batches`."""
         more: dict[str, Any] = {}
         if self._is_parquet:
             more["fragment_scan_options"] = arrow_datasets.ParquetFragmentScanOptions(
@@ -144,7 +137,7 @@ class FunctionSource:
                 )
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """See `Source.batches`."""
+        """See `FileSource.batches`."""
         wanted = [self.schema.field(name) for name in columns]
         number = -1
         for number, batch in enumerate(self._next_pass()):
@@ -170,6 +163,9 @@ class FunctionSource:
     def _next_pass(self) -> Iterator[pa.RecordBatch]:
         started, self._started = self._started, None
         return self._call() if started is None else started
+
+
+Source: TypeAlias = FileSource | DatasetSource | FunctionSource
 
 
 # --- columns

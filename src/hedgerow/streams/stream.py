@@ -60,9 +60,9 @@ class Stream(RemoteInput):
     >>> from hedgerow import DecisionStump
     >>> from hedgerow.streams import Stream
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for part in range(2):
-    ...         rows = pa.table({"x": [part + 0.25, part + 0.75], "label": ["low", "high"]})
-    ...         parquet.write_table(rows, pathlib.Path(folder, f"part-{part}.parquet"))
+    ...     for number in range(2):
+    ...         rows = pa.table({"x": [number + 0.25, number + 0.75], "label": ["low", "high"]})
+    ...         parquet.write_table(rows, pathlib.Path(folder, f"{number}.parquet"))
     ...     stump = DecisionStump().fit(Stream(folder, target="label", memory_limit=1e9))
     >>> stump.classes_.tolist(), stump.feature_names_in_.tolist()
     (['high', 'low'], ['x'])

@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
-from hedgerow.growing.shards import LocalShards
-from hedgerow.kernels.cpu.binning import encode
+from hedgerow.growing.shards import LocalShards, Range, split_range
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
 from hedgerow.system_memory import available_memory, format_bytes
 from hedgerow.table.remote import RemoteTable, TableScan
 from hedgerow.threads import Team
-
-Bounds = list[tuple[int, int]]
 
 _LINE = 64  # bytes of a cache line, where every array starts
 
@@ -49,9 +46,8 @@ class StreamedTable(RemoteTable):
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> LocalShards:
         """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`."""
-        n, by_row = self.n_rows, bool(factory.by_row)  # type: ignore[attr-defined]
-        n_shards = max(1, min(n_threads, n))
-        bounds = [(n * shard // n_shards, n * (shard + 1) // n_shards) for shard in range(n_shards)]
+        bounds = split_range(0, self.n_rows, n_threads)
+        by_row = bool(factory.by_row)  # type: ignore[attr-defined]
         storage, codes = self._encode(bins, bounds, by_row=by_row)
         none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
         self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
@@ -72,12 +68,12 @@ class StreamedTable(RemoteTable):
 
     def codes_in_memory(self, n_bytes: int) -> int:
         """How many of so many bytes of codes would be in memory, not in a file."""
-        return 0 if needs_file(n_bytes, self._stream.memory_limit) else n_bytes
+        return 0 if is_stored_in_file(n_bytes, self._stream.memory_limit) else n_bytes
 
     # --- the second pass
 
     def _encode(
-        self, bins: Bins, bounds: Bounds, *, by_row: bool
+        self, bins: Bins, bounds: list[Range], *, by_row: bool
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
         """Codes of all rows in arrays of these bounds, and their storage, which is closed after an error."""
         dtype = np.dtype(CODE if by_row else bins.code_dtype)
@@ -93,9 +89,7 @@ class StreamedTable(RemoteTable):
             raise
         return storage, codes
 
-    def _fill(self, bins: Bins, bounds: Bounds, codes: list[NDArray[Any]], *, by_row: bool) -> None:
-        edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
-        none = np.empty((0, 0), CODE)
+    def _fill(self, bins: Bins, bounds: list[Range], codes: list[NDArray[Any]], *, by_row: bool) -> None:
         name = self._reader.source.name
 
         def encode_chunk(chunk: Chunk) -> int:
@@ -111,8 +105,7 @@ class StreamedTable(RemoteTable):
                     continue
                 if by_row:
                     out[a - first : b - first, self.n_columns :] = 0
-                outputs = (out, none) if by_row else (none, out)
-                encode(block[a - start : b - start], *edges, *outputs, a - first)
+                bins.encode_block(block[a - start : b - start], out, a - first, by_row=by_row)
             return stop
 
         last = 0
@@ -152,7 +145,7 @@ class CodeStorage:
         padded = [-(-size // _LINE) * _LINE for size in sizes]
         starts, total = np.cumsum([0, *padded]).tolist()[:-1], sum(padded)
         self._slices = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-        self.is_file = needs_file(total, limit)
+        self.is_file = is_stored_in_file(total, limit)
         self._map: mmap.mmap | None = None
         self._memory: NDArray[np.uint8] | None
         if self.is_file:
@@ -177,7 +170,7 @@ class CodeStorage:
         self._map = None
 
 
-def needs_file(n_bytes: int, limit: float | None) -> bool:
+def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
     """Whether so many bytes are stored in a file."""
     if limit is None:
         available = available_memory()

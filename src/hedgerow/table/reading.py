@@ -7,7 +7,7 @@ one at a time. Where scikit-learn has a message for the same mistake the wording
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,19 +45,6 @@ _ALLOWED = (
     "allowed are None, 'from_dtype', a boolean mask with one entry per column, "
     "a list of column positions, or a list of column names"
 )
-
-
-class _Source(Protocol):
-    """An input whose columns can be read."""
-
-    shape: tuple[int, int]
-
-    @property
-    def names(self) -> tuple[str, ...] | None: ...
-    @property
-    def categorical_by_dtype(self) -> frozenset[int]: ...
-    def coded(self, column: int) -> CodedColumn: ...
-    def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table: ...
 
 
 def read_table(
@@ -106,7 +93,7 @@ def read_table(
             return table
     if isinstance(X, RemoteInput):
         return X.read(categorical_features=categorical_features, schema=schema, estimator_name=estimator_name)
-    source = _source(X, FIT_HINT if schema is None else PREDICT_HINT)
+    source = open_source(X, FIT_HINT if schema is None else PREDICT_HINT)
     if schema is None:
         check_not_empty(source.shape, estimator_name)
         return _read_for_fit(source, categorical_features)
@@ -114,26 +101,30 @@ def read_table(
         raise ValueError("categorical_features must be None if a schema is passed")
     check_same_columns(source.names, source.shape[1], schema, estimator_name)
     check_not_empty(source.shape, estimator_name)
-    return _make_table(source, schema, {column: source.coded(column) for column in schema.category_positions})
+    return make_table(source, schema)
 
 
-def _read_for_fit(source: _Source, categorical_features: Any) -> Table:
+def _read_for_fit(source: "Source", categorical_features: Any) -> Table:
     n_columns = source.shape[1]
     chosen = chosen_columns(categorical_features, source.names, n_columns)
     categorical = sorted(source.categorical_by_dtype if chosen is None else chosen)
     coded = {column: source.coded(column) for column in categorical}
     categories = {column: sorted_categories(found) for column, found in coded.items()}
     schema = Schema(n_columns, source.names, tuple(map(categories.get, range(n_columns))))
-    return _make_table(source, schema, coded)
+    return make_table(source, schema, coded)
 
 
-def _make_table(source: _Source, schema: Schema, coded: Mapping[int, CodedColumn]) -> Table:
-    positions = schema.category_positions
-    numbers = {column: category_numbers(found, positions[column]) for column, found in coded.items()}
+def make_table(source: "Source", schema: Schema, coded: Mapping[int, CodedColumn] | None = None) -> Table:
+    """Return the table of a source with known columns; `coded` are its categorical columns, if read."""
+    numbers = {
+        column: category_numbers(source.coded(column) if coded is None else coded[column], positions)
+        for column, positions in schema.category_positions.items()
+    }
     return source.table(schema, numbers)
 
 
-def _source(X: Any, hint: str) -> _Source:
+def open_source(X: Any, hint: str) -> "Source":
+    """Return the source of an input in memory; `hint` is advice about columns that are not numeric."""
     if sparse.issparse(X):
         return SparseSource(X)
     if not isinstance(X, (np.ndarray, list, tuple)):
@@ -221,6 +212,9 @@ class SparseSource:
     def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table:
         """Make the table; `numbers` are the category numbers of the categorical columns."""
         return SparseTable(self._matrix, schema, numbers)
+
+
+Source: TypeAlias = ArraySource | SparseSource | FrameSource
 
 
 def as_csr(X: Any) -> Any:

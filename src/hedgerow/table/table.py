@@ -190,6 +190,16 @@ class Table(ABC):
         """Return rows by number, of a range of columns, in the form of `block`."""
 
 
+@dataclass(eq=False)
+class Dataset:
+    """The rows of a fit or of an evaluation set, with targets and weights."""
+
+    X: Any  # as passed by the user, for members of other libraries
+    table: Table  # validated
+    y: Floats  # (n_rows,) or (n_rows, n_outputs), numbers, or positions of the labels among the classes
+    sample_weight: Floats | None  # (n_rows,)
+
+
 def plain_table(X: Any, schema: Schema | None = None) -> "MatrixTable | None":
     """Return an array of floats without names or categories as a table, None for other input.
 
@@ -226,16 +236,16 @@ class MatrixTable(Table):
 
     def block(self, start: int, stop: int) -> AnyFloats:
         """See `Table.block`; a view when the matrix is floats in C order and writable."""
-        part = self._matrix[start:stop]
-        return part if self._as_is else self._converted(part, slice(start, stop), _ALL, copy=True)
+        some = self._matrix[start:stop]
+        return some if self._as_is else self._converted(some, slice(start, stop), _ALL, copy=True)
 
     def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
         """See `Table.rows`."""
         return self._converted(self._matrix[numbers, columns], numbers, columns, copy=None)
 
-    def _converted(self, part: NDArray[Any], which: Any, columns: slice, *, copy: bool | None) -> AnyFloats:
+    def _converted(self, some: NDArray[Any], which: Any, columns: slice, *, copy: bool | None) -> AnyFloats:
         with np.errstate(over="ignore"):  # a longdouble beyond float64 becomes an infinity
-            values = np.array(part, dtype=self.dtype, order="C", copy=copy)
+            values = np.array(some, dtype=self.dtype, order="C", copy=copy)
         _put(values, self._numbers or {}, which, columns)
         return values
 
@@ -293,8 +303,8 @@ class SparseTable(Table):
         return self._dense(np.asarray(numbers, dtype=np.intp), columns)
 
     def _dense(self, which: Any, columns: slice) -> AnyFloats:
-        part = self._matrix[which]
-        values: AnyFloats = (part if columns == _ALL else part[:, columns]).toarray(order="C")
+        some = self._matrix[which]
+        values: AnyFloats = (some if columns == _ALL else some[:, columns]).toarray(order="C")
         _put(values, self._numbers, which, columns)
         return values
 
