@@ -6,7 +6,7 @@ is whether Real AdaBoost, Gentle AdaBoost and LogitBoost reach a lower test log-
 
 - Hastie 10.2: 2,000 training and 10,000 test points, new ones for every split;
 - breast cancer: random stratified splits, 2/3 training and 1/3 test rows. All splits are of the same rows, so
-  the standard errors measure how well the mean over splits is known, not what other patients would give.
+  the standard errors measure how well the mean over splits is known, not the results for other patients.
 
 Real AdaBoost splits by the Gini index where discrete AdaBoost minimises the error, so discrete AdaBoost runs
 with both kinds of stump, and the others are compared with the better one.
@@ -112,8 +112,8 @@ def cancer_splits(n_splits: int) -> Iterator[Split]:
     """Split the same rows anew."""
     X, y = load_breast_cancer(return_X_y=True)
     for seed in range(n_splits):
-        parts = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
-        X_train, X_test, y_train, y_test = parts
+        split = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
+        X_train, X_test, y_train, y_test = split
         yield X_train, y_train, X_test, y_test
 
 
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--search", type=int, default=400, help="most rounds to choose on Hastie 10.2 (400)")
     options = parser.parse_args(arguments)
     if min(options.hastie, options.cancer) < 2:
-        parser.error("--hastie and --cancer: a standard error needs at least 2 splits")
+        parser.error("--hastie and --cancer: a standard error requires at least 2 splits")
     # Breast cancer comes to its lowest log-loss within a few dozen rounds, so a hundred are enough to search.
     data_sets = [
         DataSet("Hastie 10.2", hastie_splits, options.hastie, options.search),

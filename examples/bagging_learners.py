@@ -1,4 +1,4 @@
-"""Bag six kinds of learners and measure what that gives, beside scikit-learn's bagging.
+"""Bag six kinds of learners, and compare the accuracy with one learner and with scikit-learn's bagging.
 
 Every learner is fitted alone, bagged by Hedgerow and bagged by scikit-learn, with the same number of members
 and the same size of the samples, on the same splits of two data sets. What bagging takes away is variance: a
@@ -76,8 +76,8 @@ def measure(title: str, splits: int, members: int, share: float, bar: Progress) 
     scores: dict[str, list[list[float]]] = {name: [] for name in LEARNERS}
     task = bar.add_task(title, total=splits * len(LEARNERS))
     for seed in range(splits):
-        parts = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
-        X_train, X_test, y_train, y_test = parts
+        split = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
+        X_train, X_test, y_train, y_test = split
         for name, learner in LEARNERS.items():
             models = models_of(learner, members, share, seed)
             scores[name].append([model.fit(X_train, y_train).score(X_test, y_test) for model in models])
@@ -94,11 +94,11 @@ def show(results: Results, console: Console) -> None:
     for name in (*COLUMNS, "− alone", "− scikit-learn"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, scores in results.scores.items():
-        cells = ["{:.2f} ± {:.2f}".format(*mean_and_error(100 * scores[:, i])) for i in range(3)]
+        texts = ["{:.2f} ± {:.2f}".format(*mean_and_error(100 * scores[:, i])) for i in range(3)]
         for other in (0, 2):
             mean, error = results.difference(name, 1, other)
-            cells.append(f"{100 * mean:+.2f} ± {100 * error:.2f}")
-        table.add_row(name, *cells)
+            texts.append(f"{100 * mean:+.2f} ± {100 * error:.2f}")
+        table.add_row(name, *texts)
     console.print(table)
 
 
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--share", type=float, default=1.0, help="the samples as a share of the rows (1.0)")
     options = parser.parse_args(arguments)
     if options.splits < 2:
-        parser.error("--splits: a standard error needs at least 2 splits")
+        parser.error("--splits: a standard error requires at least 2 splits")
     console = Console(width=None if sys.stdout.isatty() else 110)  # a file has no width of its own
     # One thread: the matrices are so small that several would mostly wait for one another.
     with threadpool_limits(1), Progress(console=console, transient=True) as bar:

@@ -1,8 +1,8 @@
-"""Measure what bagging and boosting do to the bias and the variance of trees.
+"""Measure the effect of bagging and boosting on the bias and the variance of trees.
 
-A deep tree, its bagging, a random forest, a stump and its boosting are fitted to the same fresh training
-sets, drawn from distributions that are known. Tables give the terms of their errors, a picture (its name may
-be given, bias_variance.png otherwise) shows them, and the verdict is drawn from the figures.
+A deep tree, its bagging, a random forest, a stump and its boosting are fitted to the same training
+sets, drawn from known distributions. Tables and a picture (default name bias_variance.png) show the terms of
+their errors, and sentences compare them.
 """
 
 import argparse
@@ -44,12 +44,12 @@ BAGGED, FOREST, BOOSTED = "bagged deep trees", "random forest", "boosted stumps"
 
 @dataclass(frozen=True)
 class Problem:
-    """A distribution that is known, and who learns it."""
+    """A known distribution, and the estimators that are fitted to samples of it."""
 
     title: str
     draw: Callable[..., Data]  # of (n_samples, noise=..., random_state=...)
     training_noise: float  # of the draw
-    noise: float  # what the test points would have of it, in the units of the loss
+    noise: float  # of the test points, in the units of the loss
     learners: dict[str, Any]
 
     def sampler(self, n_rows: int) -> Callable[[int], Data]:
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=200, help="rounds of boosting (200)")
     options = parser.parse_args(arguments)
     if options.repeats < 2:
-        parser.error("--repeats: a variance needs at least 2 training sets")
+        parser.error("--repeats: a variance requires at least 2 training sets")
     console = Console(width=None if sys.stdout.isatty() else 130)  # a file has no width of its own
     found = {
         problem.title: problem.measure(options.rows, options.points, options.repeats)

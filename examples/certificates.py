@@ -71,8 +71,8 @@ def synthetic(seed: int, n_rows: int) -> Split:
     n_test = n_rows // 4
     rules: dict[str, Any] = {"n_informative": 8, "class_sep": 1.55, "flip_y": 0.0}
     X, y = make_classification(4 * (n_rows + n_test), 20, random_state=0, **rules)
-    parts: Any = train_test_split(X, y, train_size=n_rows, test_size=n_test, random_state=seed)
-    return tuple(parts)
+    split: Any = train_test_split(X, y, train_size=n_rows, test_size=n_test, random_state=seed)
+    return tuple(split)
 
 
 DATA: dict[str, Callable[[int, int], Split]] = {
@@ -114,7 +114,7 @@ def their_losses(forest: Any, X: Floats, classes: NDArray[np.intp]) -> PairLosse
 
 
 def fit(kind: str, X: Floats, y: Any, trees: int, seed: int) -> tuple[Any, PairLosses]:
-    """Fit a forest, and compute what its trees lose out of bag."""
+    """Fit a forest, and compute the out-of-bag losses of its trees."""
     if kind == OURS:
         forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(X, y)
         return forest, forest.oob_losses_
@@ -159,12 +159,12 @@ def show(found: Sequence[Figures], seeds: int, trees: int, delta: float, console
     for head in ("rows", *FIGURES):
         table.add_column(head.replace("-C", "-\nC"), justify="right")
     for one in found:
-        cells = [cell(one.values.get(name)) for name in FIGURES]
-        table.add_row(one.data, one.kind, f"{one.n_rows:,}", *cells)
+        texts = [format_values(one.values.get(name)) for name in FIGURES]
+        table.add_row(one.data, one.kind, f"{one.n_rows:,}", *texts)
     console.print(table)
 
 
-def cell(values: list[float] | None) -> str:
+def format_values(values: list[float] | None) -> str:
     """Write a mean, and from where to where the values are."""
     if not values:
         return "–"

@@ -1,9 +1,9 @@
 """Choose the depth of a random forest by validation: out-of-bag, or with GridSearchCV.
 
 On noisy simulated classes and on the digits, tables give the out-of-bag, the cross-validated and the test
-error along the depth, the depths that both ways choose, and what the choice costs in test error. Further
+error along the depth, the depths that both ways choose, and the cost of the choice in test error. Further
 tables compare out-of-bag errors with test errors, and the size of the model with that of scikit-learn's. A
-picture (its name may be given, forest_depth.png otherwise) shows the errors along the depth.
+picture (default name forest_depth.png) shows the errors along the depth.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Split = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # X_train
 DEPTHS = (2, 3, 4, 6, 8, 12, 16, None)
 FOLDS = 5
 OOB, CV, TEST = "out-of-bag", "cross-validation", "test"
-DEFAULT = "no limit"  # what a forest has whose depth is not set
+DEFAULT = "no limit"  # the default of a forest
 COLOURS = {OOB: style.BLUE, CV: style.VERMILLION, TEST: style.COLOURS[-1]}
 MARKERS = {OOB: "o", CV: "s", TEST: "D"}
 
@@ -54,8 +54,8 @@ def halves(load: Callable[..., Any]) -> Callable[[int], Split]:
 
     def split(seed: int) -> Split:
         X, y = load(return_X_y=True)
-        parts = train_test_split(X, y, test_size=1 / 2, stratify=y, random_state=seed)
-        return parts[0], parts[1], parts[2], parts[3]
+        split = train_test_split(X, y, test_size=1 / 2, stratify=y, random_state=seed)
+        return split[0], split[1], split[2], split[3]
 
     return split
 
@@ -74,11 +74,11 @@ class Curves:
 
     @property
     def best(self) -> int:
-        """The place of the depth with the lowest mean test error."""
+        """The index of the depth with the lowest mean test error."""
         return int(self.errors[TEST].mean(axis=0).argmin())
 
     def chosen(self, way: str) -> NDArray[np.intp]:
-        """The place of the depth that each repeat chooses; of equals the first, as in GridSearchCV."""
+        """The index of the depth that each repeat chooses; of equals the first, as in GridSearchCV."""
         errors = self.errors[TEST if way == DEFAULT else way]
         unlimited = np.full(len(errors), DEPTHS.index(None))
         return unlimited if way == DEFAULT else np.argmin(errors, axis=1)
@@ -143,7 +143,7 @@ def per_cent(values: Floats, sign: str = "") -> str:
 
 
 def along_depth(title: str, repeats: int, trees: int, bar: Progress) -> Curves:
-    """Measure the errors at every depth, on fresh training and test rows each time."""
+    """Measure the errors at every depth, on new training and test rows each time."""
     errors: dict[str, list[Any]] = {OOB: [], CV: [], TEST: []}
     seconds = {OOB: 0.0, CV: 0.0}
     task = bar.add_task(title, total=2 * repeats)
@@ -205,16 +205,16 @@ def show_curves(curves: Curves, console: Console) -> None:
     n_repeats = len(curves.errors[TEST])
     title = f"{curves.title}: mean error in % ± standard error, {n_repeats} repeats"
     table = table_of(title, "max_depth", *curves.errors)
-    for place, depth in enumerate(DEPTHS):
-        cells = [per_cent(errors[:, place]) for errors in curves.errors.values()]
-        table.add_row(str(depth), *cells, style="bold" if place == curves.best else None)
+    for index, depth in enumerate(DEPTHS):
+        texts = [per_cent(errors[:, index]) for errors in curves.errors.values()]
+        table.add_row(str(depth), *texts, style="bold" if index == curves.best else None)
     console.print(table)
     best = str(DEPTHS[curves.best])
     title = f"{curves.title}: the cost of a choice against the best depth, {best}"
     table = table_of(title, "chosen by", "test error", "cost", "fits", "depths (how often)")
     for way, fits in ((OOB, len(DEPTHS)), (CV, FOLDS * len(DEPTHS) + 1), (DEFAULT, 1)):
         counts = sorted(Counter(curves.chosen(way).tolist()).items())
-        depths = ", ".join(f"{DEPTHS[place]} ({count})" for place, count in counts)
+        depths = ", ".join(f"{DEPTHS[index]} ({count})" for index, count in counts)
         cost = per_cent(curves.cost(way), "+")
         table.add_row(way, per_cent(curves.test_error(way)), cost, str(fits), depths)
     console.print(table)
@@ -228,10 +228,10 @@ def show_agreements(found: Sequence[Agreement], trees: int, console: Console) ->
     for one in found:
         shares = (one.out_of_bag.mean(), one.test.mean(), one.difference, one.standard_error)
         signs = ("", "", "+", "")
-        cells = [
+        texts = [
             f"{100 * share:{sign}.2f}".replace("-", "−") for share, sign in zip(shares, signs, strict=True)
         ]
-        table.add_row(one.title, *cells, "yes" if one.agrees else "no", f"{one.n_within} of {len(one.test)}")
+        table.add_row(one.title, *texts, "yes" if one.agrees else "no", f"{one.n_within} of {len(one.test)}")
     console.print(table)
 
 
@@ -304,7 +304,7 @@ def draw(found: Sequence[Curves], picture: str) -> None:
         ax.set_xlabel("max_depth", **text_style)
         ax.set_ylabel("error in %", **text_style)
         if (low := 100 * curves.errors[TEST].mean(axis=0).min()) < ax.get_ylim()[1] / 3:
-            ax.set_yscale("log")  # else what happens at the bottom is too small to be seen
+            ax.set_yscale("log")  # small errors would be invisible on a linear axis
             ticks = [tick for tick in (1, 2, 3, 4, 5, 10, 20, 50) if low / 1.5 < tick < ax.get_ylim()[1]]
             ax.set_yticks(ticks, [str(tick) for tick in ticks])
             ax.minorticks_off()
@@ -326,10 +326,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", action="store_true", help="model size on 100,000 rows instead of 10,000")
     options = parser.parse_args(arguments)
     if options.repeats < 2:
-        parser.error("--repeats: a standard error needs at least 2 repeats")
+        parser.error("--repeats: a standard error requires at least 2 repeats")
     console = Console(width=None if sys.stdout.isatty() else 110)  # a file has no width of its own
     X, y = load_breast_cancer(return_X_y=True)
-    RandomForestClassifier(20, oob_score=True).fit(X, y)  # what compiles now is not timed below
+    RandomForestClassifier(20, oob_score=True).fit(X, y)  # compiles the kernels, which is not timed
     rows, many = 100_000 if options.size else 10_000, 5 * options.trees
     with Progress(console=console, transient=True) as bar:
         found = [along_depth(title, options.repeats, options.trees, bar) for title in ALONG_DEPTH]

@@ -1,8 +1,8 @@
 """Measure how often prediction intervals of a random forest hold the target, and how wide they are.
 
 Four kinds of interval (out of bag, jackknife+ after the bootstrap, quantiles of the leaves as they are and
-calibrated out of bag) at 50, 80 and 90 %, on rows that the forest has not seen, of three data sets, each over
-several training sets. The picture (its name may be given, forest_quantiles.png otherwise) shows the bands on
+calibrated out of bag) at 50, 80 and 90 %, on test rows, of three data sets, each over
+several training sets. The picture (default name forest_quantiles.png) shows the bands on
 data whose noise grows to the right.
 """
 
@@ -91,13 +91,13 @@ class Results:
     ----------
     title : str
     covered, width : {(method, coverage): array of one mean over the test rows for every split}
-    parts : {(method, part): the same for coverage 90 % on a third of the rows}, or empty
+    by_region : {(method, region): the same for coverage 90 % on a third of the rows}, or empty
     """
 
     title: str
     covered: dict[tuple[str, float], Floats]
     width: dict[tuple[str, float], Floats]
-    parts: dict[tuple[str, str], Floats]
+    by_region: dict[tuple[str, str], Floats]
 
 
 def fit(X: Floats, y: Floats, trees: int, seed: int, rows_a_leaf: int = 5) -> Any:
@@ -112,11 +112,11 @@ def is_inside(y: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 
 def measure(title: str, splits: int, trees: int) -> Results:
-    """Fit a forest for every split and look at rows it has not seen."""
+    """Fit a forest for every split, and evaluate it on the test rows."""
     pairs = [(method, coverage) for method in METHODS for coverage in COVERAGES]
     covered: dict[Any, list[Any]] = {pair: [] for pair in pairs}
     width: dict[Any, list[Any]] = {pair: [] for pair in pairs}
-    parts: dict[Any, list[Any]] = {}
+    by_region: dict[Any, list[Any]] = {}
     for seed in track(range(splits), title, transient=True, disable=not sys.stdout.isatty()):
         X, y, X_test, y_test = DATA[title](seed)
         model = fit(X, y, trees, seed)
@@ -126,9 +126,11 @@ def measure(title: str, splits: int, trees: int) -> Results:
             covered[method, coverage].append(np.mean(inside))
             width[method, coverage].append(np.mean(bounds[:, 1] - bounds[:, 0]))
             if title == "growing noise" and coverage == 0.9:
-                for part, rows in ((CALM, X_test[:, 0] < 10 / 3), (NOISY, X_test[:, 0] > 20 / 3)):
-                    parts.setdefault((method, part), []).append(np.mean(inside[rows]))
-    found = [{key: np.array(values) for key, values in table.items()} for table in (covered, width, parts)]
+                for region, rows in ((CALM, X_test[:, 0] < 10 / 3), (NOISY, X_test[:, 0] > 20 / 3)):
+                    by_region.setdefault((method, region), []).append(np.mean(inside[rows]))
+    found = [
+        {key: np.array(values) for key, values in table.items()} for table in (covered, width, by_region)
+    ]
     return Results(title, *found)
 
 
@@ -151,15 +153,15 @@ def show(results: Results, console: Console) -> None:
     for coverage in COVERAGES:
         table.add_column(f"{coverage:.0%}", justify="right", no_wrap=True)
         table.add_column("width", justify="right", no_wrap=True)
-    for part in dict.fromkeys(part for _, part in results.parts):
-        table.add_column(f"90%, {part}", justify="right", no_wrap=True)
+    for region in dict.fromkeys(region for _, region in results.by_region):
+        table.add_column(f"90%, {region}", justify="right", no_wrap=True)
     for method, name in METHODS.items():
-        cells = []
+        texts = []
         for coverage in COVERAGES:
-            cells.append(percent(results.covered[method, coverage]))
-            cells.append(f"{np.mean(results.width[method, coverage]):.4g}")
-        cells += [percent(values) for (who, _), values in results.parts.items() if who == method]
-        table.add_row(name, *cells)
+            texts.append(percent(results.covered[method, coverage]))
+            texts.append(f"{np.mean(results.width[method, coverage]):.4g}")
+        texts += [percent(values) for (key, _), values in results.by_region.items() if key == method]
+        table.add_row(name, *texts)
     console.print(table)
 
 
@@ -194,9 +196,9 @@ def verdict(found: Sequence[Results]) -> list[str]:
         lines.append(line + ".")
         for results in found:
             shares = [
-                f"{100 * np.mean(values):.1f} % of the {part} ({compare(values, 0.9)})"
-                for (who, part), values in results.parts.items()
-                if who == method
+                f"{100 * np.mean(values):.1f} % of the {region} ({compare(values, 0.9)})"
+                for (key, region), values in results.by_region.items()
+                if key == method
             ]
             if shares:
                 lines.append(f"  At 90 % on {results.title} it covers {' and '.join(shares)}.")
@@ -259,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trees", type=int, default=200, help="trees of a forest (200)")
     options = parser.parse_args(arguments)
     if options.splits < 2:
-        parser.error("--splits: a standard error needs at least 2 splits")
+        parser.error("--splits: a standard error requires at least 2 splits")
     console = Console(width=None if sys.stdout.isatty() else 130)  # a file has no width of its own
     found = [measure(title, options.splits, options.trees) for title in DATA]
     for results in found:

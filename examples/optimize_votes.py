@@ -1,4 +1,4 @@
-"""Weigh the votes of forests by the tandem bound: what is proven before and after, and what it costs.
+"""Weight the votes of forests by the tandem bound: bounds and test errors before and after.
 
 Forests whose trees differ in quality, and some whose trees do not, are fitted to several data sets, a few
 times each. `optimize_votes` then chooses the weights by the rows left out of the bags. The tables give the
@@ -52,7 +52,7 @@ def four_classes(n_rows: int) -> Data:
 
 def covertype(n_rows: int) -> Data:
     """Read some rows of Covertype, seven kinds of forest by 54 columns."""
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # noqa: PLC0415 - only this set needs it
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # noqa: PLC0415 - for this data set only
 
     table = pq.read_table(Path(os.environ["HEDGEROW_DATA"]) / COVERTYPE)
     y = table["Cover_Type"].to_numpy().astype(np.int64)
@@ -102,7 +102,7 @@ class Results:
 
 
 def bound_of(model: Any, delta: float) -> float:
-    """Compute the tandem bound at the whole of delta; what the choice of the weights costs is in it."""
+    """Compute the tandem bound at the whole of delta; it includes the cost of choosing the weights."""
     bounds = {bound.name: bound for bound in applicable_bounds.bounds_from_out_of_bag(model).applicable}
     return bounds[BOUND].compute(delta)[0]
 
@@ -155,12 +155,12 @@ def show(found: Sequence[Results], delta: float, console: Console) -> None:
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     for one in found:
-        cells = []
+        texts = []
         for pairs in (one.bounds, one.errors):
             before, after = np.mean(pairs, axis=0)
             mean, error = difference(pairs)
-            cells += [f"{before:.4f}", f"{after:.4f}", f"{mean:+.4f} ± {error:.4f}".replace("-", "−")]
-        table.add_row(one.title, f"{one.n_rows:,}", *cells, f"{np.mean(one.effective):.1f}")
+            texts += [f"{before:.4f}", f"{after:.4f}", f"{mean:+.4f} ± {error:.4f}".replace("-", "−")]
+        table.add_row(one.title, f"{one.n_rows:,}", *texts, f"{np.mean(one.effective):.1f}")
     console.print(table)
 
 
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--delta", type=float, default=0.05, help="how often a bound may fail (0.05)")
     options = parser.parse_args(arguments)
     if options.seeds < 2:
-        parser.error("--seeds: a standard error needs at least 2 seeds")
+        parser.error("--seeds: a standard error requires at least 2 seeds")
     console = Console(width=None if sys.stdout.isatty() else 150)  # a file has no width of its own
     sizes = (options.seeds, options.trees, options.rows, options.delta)
     found = [measure(problem, *sizes) for problem in problems()]

@@ -40,8 +40,8 @@ document.getElementById("page").onload = (event) => {{
   const page = event.target.contentDocument, found = {{}};
   const box = (e) => {{ const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; }};
   for (const head of page.querySelectorAll("h1, h2")) {{
-    const parts = [...head.parentElement.querySelectorAll("figure svg, .statement, .statement + .small")];
-    found[head.id || "title"] = {{head: box(head), parts: parts.map(box)}};
+    const boxes = [...head.parentElement.querySelectorAll("figure svg, .statement, .statement + .small")];
+    found[head.id || "title"] = {{head: box(head), boxes: boxes.map(box)}};
   }}
   document.getElementById("out").textContent = JSON.stringify(found);
 }};
@@ -79,8 +79,8 @@ def browse(browser: str, folder: Path, *options: str) -> str:
 def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
     """Combine elements of the page."""
 
-    def part(name: str, n_parts: int = 1, *, headed: bool = True) -> Image.Image:
-        shown = found[name]["parts"][:n_parts] if headed else found[name]["parts"][n_parts - 1 : n_parts]
+    def crop(name: str, n_boxes: int = 1, *, headed: bool = True) -> Image.Image:
+        shown = found[name]["boxes"][:n_boxes] if headed else found[name]["boxes"][n_boxes - 1 : n_boxes]
         boxes = np.array([*([found[name]["head"]] if headed else []), *shown])
         left, top = boxes[:, :2].min(axis=0)
         right, bottom = np.array(shown)[:, 2:].max(axis=0)
@@ -91,18 +91,18 @@ def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
         return page.crop((round(left), round(top), round(right) + 2, round(bottom) + 2))
 
     left, right = round(found["title"]["head"][0]), round(found["title"]["head"][2])
-    bottom = max(box[3] for box in found["in-short"]["parts"])
-    parts = [page.crop((0, 0, WIDTH, round(bottom) + EDGE))]
-    places = [(0, 0)]
-    top = parts[0].height
-    bounds = part("certificate", 2, headed=False)  # its statement is in the summary
-    for pair in ((part("curves"), part("importances")), (part("confusion"), bounds)):
-        parts += pair
-        places += [(left, top), (right - pair[1].width, top)]
+    bottom = max(box[3] for box in found["in-short"]["boxes"])
+    images = [page.crop((0, 0, WIDTH, round(bottom) + EDGE))]
+    corners = [(0, 0)]
+    top = images[0].height
+    bounds = crop("certificate", 2, headed=False)  # its statement is in the summary
+    for pair in ((crop("curves"), crop("importances")), (crop("confusion"), bounds)):
+        images += pair
+        corners += [(left, top), (right - pair[1].width, top)]
         top += max(one.height for one in pair) + EDGE
     sheet = Image.new("RGB", (WIDTH, top), "white")
-    for one, place in zip(parts, places, strict=True):
-        sheet.paste(one, place)
+    for one, corner in zip(images, corners, strict=True):
+        sheet.paste(one, corner)
     return sheet
 
 

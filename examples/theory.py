@@ -1,7 +1,7 @@
 """Draw every picture of docs/theory.md, and print every figure that it quotes.
 
 `python examples/theory.py docs/theory` writes the pictures into that folder, and the figures into its
-figures.txt. `--only NAME` makes one picture; `--quick` takes few rows and rounds, to see that all runs.
+figures.txt. `--only NAME` makes one picture; `--quick` takes few rows and rounds, as a check.
 """
 
 import argparse

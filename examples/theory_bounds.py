@@ -1,4 +1,4 @@
-"""Pictures of what is proven: training error, classes, margins, votes and certificates."""
+"""Pictures of the bounds: training error, classes, margins, votes and certificates."""
 
 import math
 from typing import Any
@@ -255,10 +255,10 @@ def votes_rows(quick: bool) -> Picture:
         n_repeats=1 if quick else 3,
     )
     found = Picture(display.figure_)
-    for place, size in enumerate(display.sizes):
-        found.add(f"m = {size:,}: test error", display.test_error[place].mean())
+    for index, size in enumerate(display.sizes):
+        found.add(f"m = {size:,}: test error", display.test_error[index].mean())
         found.add(
-            f"m = {size:,}: {', '.join(measures)}", *(v[place].mean() for v in display.measures.values())
+            f"m = {size:,}: {', '.join(measures)}", *(v[index].mean() for v in display.measures.values())
         )
     return found
 
@@ -290,11 +290,11 @@ def certificate_rows(quick: bool) -> Picture:
     )
     found = Picture(display.figure_)
     found.add("rounds, columns, share of wrong labels", FEW, 10, NOISE)
-    for place, size in enumerate(display.sizes):
-        values = [values[place].mean() for values in display.measures.values()]
+    for index, size in enumerate(display.sizes):
+        values = [values[index].mean() for values in display.measures.values()]
         found.add(
             f"m = {size:,}: test error, certify(model), certify(model, X, y)",
-            display.test_error[place].mean(),
+            display.test_error[index].mean(),
             *values,
         )
     X, y = _noisy_majority(sizes[-1], 1)

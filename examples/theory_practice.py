@@ -1,4 +1,4 @@
-"""Pictures of what boosting does: zero training error and after, intervals, memorising, noise, outliers."""
+"""Pictures of boosting in practice: zero training error and after, intervals, memorising, noise, outliers."""
 
 import math
 from functools import cache
@@ -114,7 +114,7 @@ def interval(quick: bool) -> Picture:
 def _draw_edges(ax: Any, found: Picture, n_rows: int, n_draws: int) -> None:
     """The edge of the best threshold under random weights, and under those of AdaBoost."""
     X, y = make_interval(n_rows, random_state=0)
-    side = np.digitize(X[:, 0], [X[y == 1].min(), np.nextafter(X[y == 1].max(), 2.0)])  # the part of a point
+    side = np.digitize(X[:, 0], [X[y == 1].min(), np.nextafter(X[y == 1].max(), 2.0)])  # of each point
     rng = np.random.default_rng(0)
     lightest, drawn = np.empty(n_draws), np.empty(n_draws)
     for number in range(n_draws):
@@ -148,7 +148,7 @@ def _thresholds(x: Floats) -> Any:
 
 
 def memorise(quick: bool) -> Picture:
-    """Rounds until any labelling of points on a line is learned by heart, and what is proven of them."""
+    """Rounds until any labelling of points on a line is memorised, and the bound of their number."""
     sizes, n_draws = ([5, 10, 20], 2) if quick else ([5, 10, 20, 40, 80, 160], 10)
     figure, (ax,) = sheet(6.0, height=4.2)
     found = Picture(figure)
@@ -174,9 +174,9 @@ def memorise(quick: bool) -> Picture:
     ax.set_xticks(sizes, [str(m) for m in sizes])
     labels.name_axes(ax, "points m", "rounds to zero training error")
     labels.legend_below(ax)
-    for place, m in enumerate(sizes):
+    for index, m in enumerate(sizes):
         text = f"m = {m}: proven, random labels (median, most), alternating labels"
-        found.add(text, enough[place], int(middle[place]), int(drawn[place].max()), turns[place])
+        found.add(text, enough[index], int(middle[index]), int(drawn[index].max()), turns[index])
     return found
 
 
@@ -209,10 +209,10 @@ def weak_strong(quick: bool) -> Picture:
     least = 1.0
     for (name, make), colour in zip(learners.items(), (style.INK, "#E69F00", style.BLUE), strict=True):
         errors = np.empty((len(sizes), n_repeats))
-        for place, m in enumerate(sizes):
+        for index, m in enumerate(sizes):
             for seed in range(n_repeats):
                 model = make(m).fit(*make_interval(m, random_state=seed))
-                errors[place, seed] = np.mean(model.predict(X_test) != y_test)
+                errors[index, seed] = np.mean(model.predict(X_test) != y_test)
         means = errors.mean(axis=1)
         least = min(least, means.min())
         ax.plot(sizes, means, "o-", color=colour, linewidth=1.8, markersize=5, label=name)
@@ -271,9 +271,9 @@ def outliers(quick: bool) -> Picture:
     )
     found.add("area under the ROC curve", float(roc_auc_score(is_flipped, scores)))
     for share in (0.03, 0.1, 0.2):
-        part = hits[round(share * n_rows) - 1]
+        rate = hits[round(share * n_rows) - 1]
         found.add(
-            f"found among the {100 * share:.0f} % of the rows with the largest scores", f"{100 * part:.0f} %"
+            f"found among the {100 * share:.0f} % of the rows with the largest scores", f"{100 * rate:.0f} %"
         )
     return found
 
@@ -293,10 +293,10 @@ def noise(quick: bool) -> Picture:
     errors = np.empty((len(learners), len(shares), n_repeats))
     for seed in range(n_repeats):
         X, y = make_gaussian(n_rows, 10, noise=0.0, random_state=seed)
-        for place, share in enumerate(shares):
+        for index, share in enumerate(shares):
             noisy, _ = flip_labels(y, share, random_state=seed)
             for number, learner in enumerate(learners.values()):
-                errors[number, place, seed] = np.mean(learner.fit(X, noisy).predict(X_test) != y_test)
+                errors[number, index, seed] = np.mean(learner.fit(X, noisy).predict(X_test) != y_test)
     figure, (ax,) = sheet(6.0, height=3.9)
     found = Picture(figure)
     colours = (style.VERMILLION, "#E69F00", "#56B4E9", style.BLUE)

@@ -130,8 +130,8 @@ def cases(side: int) -> list[Case]:
         return lambda _: AdaBoostClassifier(learner, n_estimators=rounds, n_jobs=1)
 
     def forest(**rules: Any) -> Callable[[int], Any]:
-        given = {"n_estimators": 40, "oob_score": True, "n_jobs": 1}
-        return lambda seed: RandomForestClassifier(**given | {"random_state": seed} | rules)
+        options = {"n_estimators": 40, "oob_score": True, "n_jobs": 1}
+        return lambda seed: RandomForestClassifier(**options | {"random_state": seed} | rules)
 
     def bag(seed: int) -> Any:
         rules: dict[str, Any] = {"max_samples": 0.5, "oob_score": True, "n_jobs": 1, "random_state": seed}
@@ -171,7 +171,7 @@ def _by_rows(model: Any, new: Rows) -> Any:
 class Count:
     """Values of one bound, one entry per sample.
 
-    truth : the error, or whatever is bounded; n_rows : what the bound rests on.
+    truth : the error, or another quantity that is bounded; n_rows : rows of the bound.
     """
 
     truth: list[float] = field(default_factory=list)
@@ -234,9 +234,9 @@ def _count_one(case: Case, model: Any, train: Rows, new: Rows, delta: float, fou
     for candidate in _applicable_bounds(model, new):
         bound, _ = candidate.compute(delta)
         add(candidate.name, bound, candidate.n)
-        for part, share, place in (("first order", 2, 0), ("tandem", 4, 1)):
-            if inside is not None and candidate.name.endswith(part):
-                add(f"{candidate.name} / {share}{OF_LOSSES}", bound / share, candidate.n, inside[place])
+        for name, share, index in (("first order", 2, 0), ("tandem", 4, 1)):
+            if inside is not None and candidate.name.endswith(name):
+                add(f"{candidate.name} / {share}{OF_LOSSES}", bound / share, candidate.n, inside[index])
     alone = certify(model, delta=delta)
     if alone.bounds:
         add(WHOLE[1], alone.error_bound, case.n_rows)

@@ -23,8 +23,8 @@ def example(monkeypatch):
 
 def curves(example, out_of_bag, cross_validated, test):
     """Errors of two repeats at three depths."""
-    given = {example.OOB: out_of_bag, example.CV: cross_validated, example.TEST: test}
-    errors = {name: np.array(values) for name, values in given.items()}
+    passed = {example.OOB: out_of_bag, example.CV: cross_validated, example.TEST: test}
+    errors = {name: np.array(values) for name, values in passed.items()}
     return example.Curves("a table", errors, {example.OOB: 2.0, example.CV: 9.0})
 
 

@@ -41,20 +41,24 @@ def numbers(text):
 def measured():
     """The paragraphs that quote figures, each with the pictures of its section."""
     cases = []
-    for part in re.split(r"^## ", DOCUMENT, flags=re.MULTILINE)[1:]:
-        drawn = re.findall(r"theory/(\w+)\.png", part)
-        for paragraph in part.split("\n\n"):
+    for section in re.split(r"^## ", DOCUMENT, flags=re.MULTILINE)[1:]:
+        drawn = re.findall(r"theory/(\w+)\.png", section)
+        for paragraph in section.split("\n\n"):
             if paragraph.startswith(("*Measured", "| what |")):
-                name = f"{part.splitlines()[0]}, {paragraph.split('.')[0].strip('*')}"
+                name = f"{section.splitlines()[0]}, {paragraph.split('.')[0].strip('*')}"
                 cases.append(pytest.param(paragraph, drawn, id=name))
     return cases
 
 
 def lines_of(pictures):
     """Return the lines of figures.txt of some pictures; of all if there are none."""
-    parts = re.split(r"^(\w+)\.png\n", (MADE / "figures.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = re.split(
+        r"^(\w+)\.png\n", (MADE / "figures.txt").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     return "".join(
-        text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name in pictures or not pictures
+        text
+        for name, text in zip(sections[1::2], sections[2::2], strict=True)
+        if name in pictures or not pictures
     )
 
 
@@ -109,9 +113,9 @@ def test_code_names_of_the_document_can_be_imported(path):
 
 
 def test_every_section_names_its_code():
-    parts = re.split(r"^## \d+\. ", DOCUMENT, flags=re.MULTILINE)[1:-1]  # the last one is a summary
-    assert len(parts) == 12
-    assert not [part.splitlines()[0] for part in parts if "*In the code.*" not in part]
+    sections = re.split(r"^## \d+\. ", DOCUMENT, flags=re.MULTILINE)[1:-1]  # the last one is a summary
+    assert len(sections) == 12
+    assert not [section.splitlines()[0] for section in sections if "*In the code.*" not in section]
 
 
 def test_links_to_sections_have_targets():

@@ -25,17 +25,19 @@ def curves(x, **means):
 
 def test_winner_beyond_noise_has_its_lead():
     found = contest(logistic=0.7, adaboost=0.8, gradient=0.9).winner()
-    assert found == "Tea: gradient boosting is ahead with 90.0 % right, 10.0 points (± 0.5) before AdaBoost."
+    best = "gradient boosting is the best with an accuracy of 90.0 %"
+    assert found == f"Tea: {best}, 10.0 points (± 0.5) above AdaBoost."
 
 
 def test_lead_within_noise():
     one = contest(logistic=0.798, adaboost=0.8, gradient=0.7)
     assert (
-        one.winner() == "Tea: AdaBoost is ahead with 80.0 % right, but within noise of logistic regression."
+        one.winner()
+        == "Tea: AdaBoost is the best with an accuracy of 80.0 %, but within noise of logistic regression."
     )
     assert one.against_linear().endswith(
         "AdaBoost (80.0 %), is within noise of logistic regression "
-        "(79.8 %; always the larger class: 60.0 %): "
+        "(79.8 %; most frequent class: 60.0 %): "
         "+0.2 points (± 0.5)."
     )
 
@@ -49,7 +51,7 @@ def test_noise_begins_at_two_standard_errors():
 
 def test_boosting_behind_logistic_regression():
     found = contest(logistic=0.9, one_hot=0.95, adaboost=0.8).against_linear()
-    assert "AdaBoost (80.0 %), is 15.0 points (± 0.5) behind one-hot logistic regression (95.0 %" in found
+    assert "AdaBoost (80.0 %), is 15.0 points (± 0.5) below one-hot logistic regression (95.0 %" in found
 
 
 def test_number_of_learners_near_the_best():
@@ -75,7 +77,7 @@ def test_largest_and_smallest_loss_with_noise():
     assert findings.about_noise("Tea", lines) == (
         "Tea, 40 % of the training labels flipped: "
         "brittle loses most (35.0 points), tough least (5.0 points); "
-        "middle is best then, with 80.0 % right."
+        "middle is then the best, with an accuracy of 80.0 %."
     )
 
 

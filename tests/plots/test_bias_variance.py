@@ -94,13 +94,13 @@ def test_example_prints_tables_and_draws(example, tmp_path, capsys):
     example.main([str(picture), *(str(word) for pair in sizes.items() for word in pair)])
     out = capsys.readouterr().out
     assert picture.stat().st_size > 10_000
-    for words in ("two classes: zero-one loss, 3 training sets, 40 test points", "regression: squared loss"):
-        assert words in out
-    for words in ("bagged deep trees against deep tree: bias ", "boosted stumps against stump: bias "):
-        assert out.count(words) == 2
+    for line in ("two classes: zero-one loss, 3 training sets, 40 test points", "regression: squared loss"):
+        assert line in out
+    for line in ("bagged deep trees against deep tree: bias ", "boosted stumps against stump: bias "):
+        assert out.count(line) == 2
     with pytest.raises(SystemExit):
         example.main(["--repeats", "1"])
-    assert "--repeats: a variance needs at least 2" in capsys.readouterr().err
+    assert "--repeats: a variance requires at least 2" in capsys.readouterr().err
 
 
 def test_verdict_follows_the_numbers(example):

@@ -120,10 +120,10 @@ def test_outlines_are_rectangles_diamonds_and_grids():
 
 def test_local_binary_pattern_is_a_grid_with_a_white_centre():
     display = draw(cascade(kind="LBP", rects=[[[1, 2, 4, 3], [0, 0, 0, 0], [0, 0, 0, 0]]] * 3))
-    cells = np.array(display.axes_[0].collections[0].get_segments())
-    assert cells.shape == (9, 5, 2)
-    assert cells.reshape(-1, 2).min(axis=0).tolist() == [1, 2]
-    assert cells.reshape(-1, 2).max(axis=0).tolist() == [13, 11]
+    segments = np.array(display.axes_[0].collections[0].get_segments())
+    assert segments.shape == (9, 5, 2)
+    assert segments.reshape(-1, 2).min(axis=0).tolist() == [1, 2]
+    assert segments.reshape(-1, 2).max(axis=0).tolist() == [13, 11]
     signs = feature_signs("LBP", display.rects[0], display.weights[0], tilted=False, window=WINDOW)
     assert np.argwhere(signs > 0).min(axis=0).tolist() == [5, 5]
     assert np.sum(signs > 0) == 12
@@ -247,8 +247,8 @@ def test_example_lists_detections_and_weak_detections(example):
         n_stages = 2
         model = cascade().model
 
-        def detect(self, seen, min_neighbors=3):
-            assert seen is image
+        def detect(self, passed, min_neighbors=3):
+            assert passed is image
             n = np.array([12, 5], np.int32)[: 1 if min_neighbors >= 5 else 2]
             boxes = np.array([[1, 2, 8, 9]] * len(n), np.int32)
             return example.Detections(boxes, np.ones(len(n)), n)

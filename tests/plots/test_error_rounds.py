@@ -1,4 +1,4 @@
-"""Errors over the rounds: curves and notes, and which bounds apply."""
+"""Errors over the rounds: curves and marks, and which bounds apply."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from hedgerow.plots import labels
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
 from hedgerow.theory.growth import boosted_vc_dimension, stump_vc_dimension
-from plot_cases import legend, lines, notes, overlaps
+from plot_cases import legend, lines, overlaps
 
 draw = ErrorRoundsDisplay.from_estimator
 CLASS_BOUNDS = ["vc", "growth", "stumps"]
@@ -33,7 +33,7 @@ def cancer():
     return model, X[train], y[train], X[test], y[test]
 
 
-# --- curves and notes
+# --- curves and marks
 
 
 def test_errors_are_those_of_staged_score(cancer):
@@ -56,9 +56,9 @@ def test_zero_training_error_is_marked_at_the_lower_end(cancer):
     assert len(train) == start
     np.testing.assert_allclose(train, np.maximum(display.train_error[:start], zero))
     assert 0 < zero < display.train_error[display.train_error > 0].min()
-    (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
+    mark = lines(display)[f"training error 0 from round {start}"]
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (start, zero)
-    assert notes(display) == ["0", f"training error 0\nfrom round {start}"]
+    assert mark.get_marker() == "o"
 
 
 def test_lower_end_of_log_axis_is_below_all_positive_errors():
@@ -93,7 +93,7 @@ def test_all_bounds_of_boosted_stumps_are_drawn(cancer):
     assert list(display.bounds) == list(expected)
     for name, values in expected.items():
         np.testing.assert_allclose(display.bounds[name], values)
-    drawn = list(lines(display).values())[2:]
+    drawn = list(lines(display).values())[2:7]
     for line, values in zip(drawn, expected.values(), strict=True):
         np.testing.assert_allclose(line.get_ydata(), values)
     assert np.all(display.train_error <= display.bounds["training"])
@@ -106,16 +106,16 @@ def test_chance_is_the_error_of_the_most_frequent_class_in_the_test_set(cancer):
     assert draw(model, X, y).chance == pytest.approx(1 - np.mean(y == 1))
 
 
-def test_without_bounds_notes_compare_test_errors_after_zero(cancer):
+def test_without_bounds_marks_compare_test_errors_after_zero(cancer):
     display = draw(*cancer, bounds=None)
     start = display.zero_from
     after = display.test_error[start - 1 :]
     lowest = int(np.argmin(after)) + start
     assert after.min() < after[0]
-    assert notes(display) == [
+    assert legend(display)[2:] == [
         f"training error 0 from round {start}",
-        f"● test error {labels.percent(after[0])} at this round",
-        f"◆ lowest afterwards: {labels.percent(after.min())} at round {lowest}",
+        f"test error {labels.percent(after[0])} at that round",
+        f"lowest after it: {labels.percent(after.min())} at round {lowest}",
     ]
     marks = {line.get_marker(): (line.get_xdata()[0], line.get_ydata()[0]) for line in display.ax_.lines}
     assert marks["o"] == (start, after[0])
@@ -124,22 +124,12 @@ def test_without_bounds_notes_compare_test_errors_after_zero(cancer):
     assert dashed.get_linestyle() == "--"
 
 
-def test_notes_of_the_lowest_test_error():
+def test_marks_of_the_lowest_test_error():
     display = ErrorRoundsDisplay(np.array([0.2, 0.0, 0.0]), np.array([0.3, 0.1, 0.2])).plot()
-    assert notes(display)[1] == "● test error 10 % at this round, the lowest"
+    assert legend(display)[3:] == ["test error 10 % at that round, the lowest"]
     display = ErrorRoundsDisplay(np.array([0.2, 0.0, 0.1]), np.array([0.3, 0.1, 0.2])).plot()
     assert display.zero_from is None
-    assert notes(display) == ["◆ lowest test error: 10 % at round 2"]
-
-
-def test_notes_are_above_increasing_lines():
-    test = np.concatenate([[0.3, 0.2], np.full(98, 0.5)])
-    display = ErrorRoundsDisplay(np.r_[0.2, np.zeros(99)], test).plot(log_rounds=False)
-    display.figure_.canvas.draw()
-    for text in display.ax_.texts:
-        box = text.get_window_extent().transformed(display.ax_.transData.inverted())
-        inside = (np.arange(1, 101) >= box.x0) & (np.arange(1, 101) <= box.x1)
-        assert test[inside].max(initial=0) < box.y0
+    assert legend(display)[2:] == ["lowest test error: 10 % at round 2"]
 
 
 def test_gradient_boosting_and_several_classes_can_be_drawn():

@@ -1,4 +1,4 @@
-"""Losses along the rounds: from the history, computed on rows given, and the best round."""
+"""Losses along the rounds: from the history, computed on other rows, and the best round."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.plots import LossRoundsDisplay
+from plot_cases import legend, lines
 
 draw = LossRoundsDisplay.from_estimator
 
@@ -32,8 +33,18 @@ def test_history_of_early_stopping_has_its_best_round(cancer):
     assert list(display.curves) == ["train", "validation"]
     assert display.best_round == model.best_iteration_ + 1
     np.testing.assert_array_equal(display.curves["validation"], model.history_["validation_loss"])
-    (note,) = display.ax_.texts
-    assert f"round {model.best_iteration_ + 1}" in note.get_text()
+    lowest = display.curves["validation"].min()
+    assert legend(display)[:3] == [
+        "training set", "validation set", f"lowest at round {model.best_iteration_ + 1}: {lowest:.4g}"
+    ]  # fmt: skip
+
+
+def test_discarded_rounds_are_marked():
+    display = LossRoundsDisplay({"validation": np.array([0.5, 0.2, 0.3, 0.4])}, "log-loss", 3).plot()
+    assert legend(display) == ["validation set", "lowest at round 2: 0.2", "the model has 3 rounds"]
+    assert lines(display)["lowest at round 2: 0.2"].get_xydata().tolist() == [[2, 0.2]]
+    assert lines(display)["the model has 3 rounds"].get_xdata()[0] == 3
+    assert len(legend(LossRoundsDisplay(display.curves, "log-loss", 2).plot())) == 2
 
 
 def test_log_losses_of_passed_rows_are_those_of_scikit_learn(cancer):

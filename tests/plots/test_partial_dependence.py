@@ -38,8 +38,8 @@ def mixed():
     )
     y = 2 * number + np.array([0, 10, 20])[kind] + rooms
     number[::9] = np.nan
-    words = [None if row % 11 == 5 else ["Rome", "Oslo", "Bonn"][k] for row, k in enumerate(kind)]
-    return {"number": number.tolist(), "town": words, "rooms": rooms.tolist()}, y
+    towns = [None if row % 11 == 5 else ["Rome", "Oslo", "Bonn"][k] for row, k in enumerate(kind)]
+    return {"number": number.tolist(), "town": towns, "rooms": rooms.tolist()}, y
 
 
 def as_arrow(columns):
@@ -257,8 +257,8 @@ def test_a_legend_of_long_names_stays_within_the_figure():
 def test_text_columns_of_an_object_array_are_categories():
     X = np.random.default_rng(0).normal(size=(80, 3))
     y = (X[:, 0] > 0).astype(int)
-    words = np.array([["a", "b", "c"][i % 3] for i in range(80)], object)
-    table = np.column_stack([X[:, :1].astype(object), words])
+    towns = np.array([["a", "b", "c"][i % 3] for i in range(80)], object)
+    table = np.column_stack([X[:, :1].astype(object), towns])
     model = GradientBoostingClassifier(n_estimators=3, categorical_features=[1]).fit(table, y)
     display = draw(model, table, [0, 1])
     assert [found.categories is None for found in display.dependences] == [True, False]

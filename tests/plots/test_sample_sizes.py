@@ -84,16 +84,16 @@ def test_area_above_chance_is_grey():
 
 
 def test_measures_receive_the_model_and_its_training_set():
-    seen = []
+    recorded = []
 
     def rows(model, X, y):
-        seen.append((model, X, y))
+        recorded.append((model, X, y))
         return len(y) / 1000
 
     display = draw(GaussianNB(), measures={"rows": rows, "one": lambda *_: 1})
     np.testing.assert_allclose(display.measures["rows"], [[0.04] * 3, [0.08] * 3])
     np.testing.assert_allclose(lines(display)["one"].get_ydata(), [1, 1])
-    model, X, y = seen[0]
+    model, X, y = recorded[0]
     expected = sampler(40, seeds_of(0, 0)[0])
     np.testing.assert_array_equal(X, expected[0])
     np.testing.assert_array_equal(model.theta_, GaussianNB().fit(X, y).theta_)
@@ -110,17 +110,17 @@ def test_an_error_of_zero_is_drawn_at_the_lower_end():
 
 
 def test_rows_of_a_data_set_are_drawn_without_replacement():
-    seen = []
+    recorded = []
     X, y = make_hastie(100, 3, random_state=0)
 
     def keep(_, X, y):
-        seen.append((X, y))
+        recorded.append((X, y))
         return 0.1
 
     draw(GaussianNB(), (pd.DataFrame(X, columns=list("abc")), y), [20, 99], measures={"keep": keep},
          test=(pd.DataFrame(TEST[0], columns=list("abc")), TEST[1]))  # fmt: skip
-    assert [len(labels) for _, labels in seen] == [20] * 3 + [99] * 3
-    assert all(len(np.unique(rows["a"])) == len(labels) for rows, labels in seen)
+    assert [len(labels) for _, labels in recorded] == [20] * 3 + [99] * 3
+    assert all(len(np.unique(rows["a"])) == len(labels) for rows, labels in recorded)
     with pytest.raises(ValueError, match="sizes holds 100, but the sampler is a data set of 100 rows"):
         draw(GaussianNB(), (X, y), [100])
 

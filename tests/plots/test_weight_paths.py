@@ -80,8 +80,8 @@ def test_labels_at_the_ends_do_not_overlap(noisy):
     assert not [1 for one, two in itertools.combinations(boxes, 2) if one.overlaps(two)]
     assert all(box.x0 > display.ax_.get_window_extent().x1 for box in boxes)
     assert all(box.x1 < display.figure_.bbox.x1 for box in boxes)
-    places = np.array([box.y0 for box in boxes])
-    np.testing.assert_array_equal(np.argsort(places), np.argsort(display.paths[:, -1], kind="stable"))
+    positions = np.array([box.y0 for box in boxes])
+    np.testing.assert_array_equal(np.argsort(positions), np.argsort(display.paths[:, -1], kind="stable"))
     assert [text.get_color() for text in display.ax_.texts] == [line.get_color() for line in paths(display)]
 
 

@@ -163,8 +163,11 @@ def test_figures_of_displays_are_closed_and_settings_restored():
 
 def contrast(one, other):
     def brightness(colour):
-        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+        linear = [
+            channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+            for channel in channels
+        ]
         return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
     bright, dim = sorted([brightness(one), brightness(other)], reverse=True)
@@ -202,11 +205,11 @@ def test_texts_and_lines_have_their_own_colours(as_paths):
 
 
 def blended(colour, opacity, paper):
-    parts = [
-        opacity * int(colour[place : place + 2], 16) + (1 - opacity) * int(paper[place : place + 2], 16)
-        for place in (1, 3, 5)
+    channels = [
+        opacity * int(colour[start : start + 2], 16) + (1 - opacity) * int(paper[start : start + 2], 16)
+        for start in (1, 3, 5)
     ]
-    return "#" + "".join(f"{round(part):02x}" for part in parts)
+    return "#" + "".join(f"{round(channel):02x}" for channel in channels)
 
 
 def test_numbers_of_a_confusion_matrix_have_contrast_on_any_shade():
@@ -215,9 +218,9 @@ def test_numbers_of_a_confusion_matrix_have_contrast_on_any_shade():
     display = ConfusionMatrixDisplay.from_predictions(y, np.where(wrong, (y + 1) % 12, y))
     for patch, shown in zip(display.ax_.patches, display.ax_.texts, strict=True):
         names = [variable(mpl.colors.to_hex(one)) for one in (patch.get_facecolor(), shown.get_color())]
-        cells, inks = (NAMED[name.removeprefix("var(--").removesuffix(")")] for name in names)
-        for cell, ink, paper in zip(cells, inks, NAMED["paper"], strict=True):
-            assert contrast(ink, blended(cell, patch.get_alpha(), paper)) >= 4.5, shown.get_text()
+        fills, inks = (NAMED[name.removeprefix("var(--").removesuffix(")")] for name in names)
+        for fill, ink, paper in zip(fills, inks, NAMED["paper"], strict=True):
+            assert contrast(ink, blended(fill, patch.get_alpha(), paper)) >= 4.5, shown.get_text()
     plt.close(display.figure_)
 
 

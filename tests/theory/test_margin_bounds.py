@@ -132,5 +132,5 @@ def test_wrong_arguments_are_named(name, margins, n_hypotheses, delta, message):
 
 
 def test_the_bound_of_gao_and_zhou_needs_five_rows():
-    with pytest.raises(ValueError, match="margins has 4 rows; the bound of Gao and Zhou needs at least 5"):
+    with pytest.raises(ValueError, match="margins has 4 rows; the bound of Gao and Zhou requires at least 5"):
         gao_zhou_bound([0.5] * 4, 10, 0.05)

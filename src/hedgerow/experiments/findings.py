@@ -1,7 +1,7 @@
 """Findings of the experiments as sentences, and a check of a claim about five weak learners.
 
 A difference of two methods is beyond noise when its mean over the folds is more than two standard errors from
-zero (see `measure`); otherwise no method is ahead. A point is a hundredth of accuracy.
+zero (see `measure`); otherwise no method is better. A point is a hundredth of accuracy.
 
 The claim: AdaBoost with 5 weak learners at learning rate 1 has less than 2 % error on breast cancer, gradient
 boosting with the same parameters less than 3 %; neither the test rows nor the depth of the trees are known.
@@ -50,7 +50,7 @@ class Contest:
     >>> contest.ranking
     ['AdaBoost', 'logistic regression']
     >>> contest.winner()
-    'Tea: AdaBoost is ahead with 81.0 % right, 10.0 points (± 0.9) before logistic regression.'
+    'Tea: AdaBoost is the best with an accuracy of 81.0 %, 10.0 points (± 0.9) above logistic regression.'
     """
 
     title: str
@@ -74,14 +74,14 @@ class Contest:
         return gap > 2 * error
 
     def winner(self) -> str:
-        """The best method, how far it is ahead, and the methods within noise of it."""
+        """The best method, its lead over the next, and the methods within noise of it."""
         best, *others = self.ranking
         equal = [name for name in others if not self.is_beyond_noise(best, name)]
-        text = f"{self.title}: {best} is ahead with {_per_cent(self.accuracy[best].mean())} right"
+        text = f"{self.title}: {best} is the best with an accuracy of {_per_cent(self.accuracy[best].mean())}"
         if equal:
             return f"{text}, but within noise of {_enumerate(equal)}."
         gap, error = self.difference(best, others[0])
-        return f"{text}, {_points(gap, error)} before {others[0]}."
+        return f"{text}, {_points(gap, error)} above {others[0]}."
 
     def against_linear(self) -> str:
         """The best ensemble beside the best logistic regression."""
@@ -89,12 +89,12 @@ class Contest:
         ensemble = next(name for name in self.ranking if name not in LINEAR)
         gap, error = self.difference(ensemble, linear)
         text = f"{self.title}: the best ensemble, {ensemble} ({_per_cent(self.accuracy[ensemble].mean())}), "
-        facing = f"{linear} ({_per_cent(self.accuracy[linear].mean())}"
-        facing += f"; always the larger class: {_per_cent(self.majority)})"
+        baseline = f"{linear} ({_per_cent(self.accuracy[linear].mean())}"
+        baseline += f"; most frequent class: {_per_cent(self.majority)})"
         if abs(gap) <= 2 * error:
-            return f"{text}is within noise of {facing}: {_points(gap, error, sign=True)}."
-        side = "before" if gap > 0 else "behind"
-        return f"{text}is {_points(abs(gap), error)} {side} {facing}."
+            return f"{text}is within noise of {baseline}: {_points(gap, error, sign=True)}."
+        side = "above" if gap > 0 else "below"
+        return f"{text}is {_points(abs(gap), error)} {side} {baseline}."
 
 
 def about_learners(title: str, curves: dict[str, Curve]) -> str:
@@ -133,16 +133,17 @@ def about_noise(title: str, curves: dict[str, Curve]) -> str:
     top = max(last, key=lambda name: last[name])
     return (
         f"{title}, {share:.0%} of the training labels flipped: {most} loses most ({_points(falls[most])}), "
-        f"{least} least ({_points(falls[least])}); {top} is best then, with {_per_cent(last[top])} right."
+        f"{least} least ({_points(falls[least])}); {top} is then the best, with an accuracy of "
+        f"{_per_cent(last[top])}."
     ).replace("%", " %", 1)
 
 
 def about_accidents(accuracy: float) -> str:
     """The accuracy of logistic regression beside that reported for another table of accidents."""
     return (
-        f"US road accidents: logistic regression has {_per_cent(accuracy)} right. The report that these "
-        "experiments follow states about 81 %, on a table of accidents that it does not publish: with other "
-        "rows, other columns and other shares of the classes, the two numbers cannot be compared."
+        f"US road accidents: logistic regression has an accuracy of {_per_cent(accuracy)}. The report that "
+        "these experiments follow states about 81 %, on a table of accidents that it does not publish: with "
+        "other rows, other columns and other shares of the classes, the two numbers cannot be compared."
     )
 
 
@@ -245,7 +246,7 @@ def claim_table(found: list[Checked]) -> ResultTable:
         f"error in %, {n_repeats} × {FOLDS} folds",
         f"error in %, {n_splits} splits",
         "middle 90 % of splits",
-        "% of splits that bear it out",
+        "% of splits that confirm it",
     )
     name = "Breast cancer: the claim about five weak learners"
     return ResultTable("claim", name, columns, tuple(rows), ("", "", ".1f", ".1f", "", ".0f"))

@@ -1,6 +1,8 @@
 """The plan of the experiments: sizes of a quick and a full run, data sets and methods."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -247,37 +249,33 @@ class Maker:
         boosted: dict[str, Any] = {"n_estimators": learners or self.learners, "n_jobs": self.n_jobs}
         if rate is not None:
             boosted["learning_rate"] = rate
-        voting: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        if name == LOGISTIC:
-            return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        if name == ONE_HOT:
-            encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-            return make_pipeline(encoder, LogisticRegression(max_iter=1000))
-        if name == ADABOOST:
-            return AdaBoostClassifier(**boosted)
-        if name == GENTLE:
-            return AdaBoostClassifier(algorithm="gentle", **boosted)
-        if name == LOGITBOOST:
-            return LogitBoostClassifier(**boosted)
-        if name == GRADIENT:
-            # 8 leaves are no limit at depth 3
-            shape: dict[str, Any] = {"max_depth": 3, "max_leaf_nodes": 8, "early_stopping": False}
-            return GradientBoostingClassifier(random_state=self.random_state, **shape, **boosted)
-        if name == FOREST:
-            return RandomForestClassifier(self.trees, min_samples_leaf=FOREST_LEAF, **voting)
-        if name == BAGGING:  # of trees: a forest that may split on any column
-            bag: dict[str, Any] = {"max_features": 1.0, "max_depth": BAGGED_DEPTH}
-            return RandomForestClassifier(self.members, **bag, **voting)
-        raise ValueError(f"name={name!r} is not allowed: it must be one of {', '.join((*COMPARED, GENTLE))}")
+        seeded: dict[str, Any] = {"random_state": self.random_state}
+        trees = partial(RandomForestClassifier, n_jobs=self.n_jobs, **seeded)
+        linear = partial(LogisticRegression, max_iter=1000)
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        shape: dict[str, Any] = {"max_depth": 3, "max_leaf_nodes": 8}  # 8 leaves are no limit at depth 3
+        methods: dict[str, Callable[[], Any]] = {
+            LOGISTIC: lambda: make_pipeline(StandardScaler(), linear()),
+            ONE_HOT: lambda: make_pipeline(encoder, linear()),
+            ADABOOST: lambda: AdaBoostClassifier(**boosted),
+            GENTLE: lambda: AdaBoostClassifier(algorithm="gentle", **boosted),
+            LOGITBOOST: lambda: LogitBoostClassifier(**boosted),
+            GRADIENT: lambda: GradientBoostingClassifier(early_stopping=False, **shape, **seeded, **boosted),
+            FOREST: lambda: trees(n_estimators=self.trees, min_samples_leaf=FOREST_LEAF),
+            # bagging of trees: a forest that may split on any column
+            BAGGING: lambda: trees(n_estimators=self.members, max_features=1.0, max_depth=BAGGED_DEPTH),
+        }
+        if name not in methods:
+            raise ValueError(f"name={name!r} is not allowed: it must be one of {', '.join(methods)}")
+        return methods[name]()
 
     def describe(self, name: str) -> str:
         """Describe the parameters of a method."""
+        stumps = f"{self.learners} stumps, rate 1"
         return {
             LOGISTIC: "columns scaled",
             ONE_HOT: "a column for each value",
-            ADABOOST: f"{self.learners} stumps, rate 1",
-            GENTLE: f"{self.learners} stumps, rate 1",
-            LOGITBOOST: f"{self.learners} stumps, rate 1",
+            **dict.fromkeys((ADABOOST, GENTLE, LOGITBOOST), stumps),
             GRADIENT: f"{self.learners} trees of depth 3, rate 0.1",
             FOREST: f"{self.trees} trees, leaves of {FOREST_LEAF} rows or more",
             BAGGING: f"{self.members} trees of depth ≤ {BAGGED_DEPTH}",

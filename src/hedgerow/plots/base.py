@@ -6,7 +6,7 @@ A display is a dataclass that holds what it draws, so that `plot` can draw it ag
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -49,6 +49,16 @@ class Display(ABC):
         """Draw; return legend entries beyond those of labelled artists, or None for no legend."""
 
 
+class PanelContent(NamedTuple):
+    """Titles of the panels, names of several outputs, and label and range of the common y axis."""
+
+    titles: Sequence[str]
+    output_names: Sequence[str]
+    y_label: str
+    limits: tuple[float, float]
+    has_rotated_names: bool  # of categories, which take space below the panels
+
+
 class FeatureDisplay(ABC):
     """A grid with one panel per feature on a common y axis, and one colour per output."""
 
@@ -56,16 +66,23 @@ class FeatureDisplay(ABC):
     figure_: Any
     outputs: list[int]
 
-    def _plot_panels(
-        self,
-        ax: Any,
-        titles: Sequence[str],
-        n_columns: int,
-        size: tuple[float, float],
-        y: tuple[str, tuple[float, float]],
-        names: Sequence[str],
-    ) -> None:
-        """Draw every panel with `_draw_panel`; `y` is the label and the limits of the y axis."""
+    def plot(self, ax: Any = None, *, n_columns: int = 3) -> Self:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : None, matplotlib Axes or a sequence of them
+            None for a new figure, one Axes that is divided, or one per panel.
+        n_columns : int
+            Panels per row.
+        """
+        content = self._content()
+        titles, names = content.titles, content.output_names
+        height = 3.0 if content.has_rotated_names else 2.5
+        size = (4.4, height + 0.6) if len(titles) == 1 else (3.0, height)
+        low, high = content.limits
+        margin = high - low or max(abs(high), 1e-3)
+        limits = low - 0.12 * margin, high + 0.06 * margin  # space for deciles at the bottom
         n_panels = len(titles)
         n_columns = style.even_columns(n_columns, n_panels)
         self.figure_, self.axes_, is_new = style.panels(
@@ -78,17 +95,22 @@ class FeatureDisplay(ABC):
             title = labels.shorten(name, 31)
             letters = style.TITLE_SIZE if len(title) <= 25 else style.TICK_SIZE
             panel.set_title(title, fontsize=letters, color=style.INK, fontweight="bold", loc="left")
-            panel.set_ylim(*y[1])
+            panel.set_ylim(*limits)
             is_first, _ = style.is_outer(number, n_panels, n_columns)
             panel.tick_params(labelleft=is_first)
             if is_first and not is_new:
-                panel.set_ylabel(y[0], **text)
+                panel.set_ylabel(content.y_label, **text)
         if is_new:
             height = 72 * self.figure_.get_figheight()
-            lines = textwrap.wrap(y[0], max(12, int(0.9 * height / (0.53 * style.LABEL_SIZE))))
+            lines = textwrap.wrap(content.y_label, max(12, int(0.9 * height / (0.53 * style.LABEL_SIZE))))
             self.figure_.supylabel("\n".join(lines), **text)
         if names:
             self._draw_legend([labels.shorten(name, 20) for name in names], is_new=is_new)
+        return self
+
+    @abstractmethod
+    def _content(self) -> "PanelContent":
+        """What all panels share."""
 
     @abstractmethod
     def _draw_panel(self, ax: Any, number: int) -> None:
@@ -113,6 +135,26 @@ class FeatureDisplay(ABC):
         bottom = ax.get_xaxis_transform()
         ax.vlines(deciles, 0, 0.045, transform=bottom, color=style.INK, linewidth=0.9, zorder=4)
 
+    def _draw_categories(
+        self, ax: Any, values: Floats, names: list[str], missing: Floats | None, *, bars: bool
+    ) -> None:
+        """Draw values (outputs, names) as bars or dots, the outputs side by side; "missing" is the last."""
+        if missing is not None:
+            values, names = np.column_stack([values, missing]), [*names, "missing"]
+        width = (0.72 if bars else 0.5) / len(self.outputs)
+        for number, (output, colour) in enumerate(self._colours()):
+            x = np.arange(len(names)) + (number - (len(self.outputs) - 1) / 2) * width
+            if bars:
+                ax.bar(x, values[output], width, color=colour, zorder=3)
+            else:
+                ax.plot(x, values[output], "o", color=colour, markersize=5.5, zorder=3)
+        look: dict[str, Any] = {}
+        if is_rotated(names):
+            angle = 45 if len(names) <= 10 else 90
+            look = {"rotation": angle, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
+        ax.set_xticks(np.arange(len(names)), names, **look)
+        ax.set_xlim(-0.6, len(names) - 0.4)
+
     def _draw_missing(self, ax: Any, heights: Floats, low: float, high: float) -> None:
         """Draw a diamond per output right of the numbers, over the tick label "missing"."""
         width = high - low or 1.0
@@ -124,26 +166,6 @@ class FeatureDisplay(ABC):
         numbers = [tick for tick in ticks if low <= tick <= high - 0.16 * width]  # "missing" is wide
         ax.set_xticks([*numbers, at], [*map(labels.format_tick, numbers), "missing"])
         ax.set_xlim(low - 0.03 * width, high + 0.2 * width)
-
-
-def padded_limits(low: float, high: float) -> tuple[float, float]:
-    """Limits of a y axis with space for deciles at the bottom.
-
-    >>> padded_limits(0.0, 1.0)
-    (-0.12, 1.06)
-    """
-    height = high - low or max(abs(high), 1e-3)
-    return low - 0.12 * height, high + 0.06 * height
-
-
-def category_ticks(ax: Any, names: Sequence[str]) -> None:
-    """Name the positions 0, 1, ... of the x axis, rotated if they are too long."""
-    look: dict[str, Any] = {}
-    if is_rotated(names):
-        angle = 45 if len(names) <= 10 else 90
-        look = {"rotation": angle, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
-    ax.set_xticks(np.arange(len(names)), names, **look)
-    ax.set_xlim(-0.6, len(names) - 0.4)
 
 
 def is_rotated(names: Sequence[str]) -> bool:

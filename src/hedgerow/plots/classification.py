@@ -105,7 +105,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             self.ax_.add_patch(rectangle(corner, width, width, **look))
             if has_text:
                 number = f"{count:,}" if counts.dtype.kind in "iu" else f"{count:.3g}"
-                content = f"{number}\n{_format_share(share)}" if count else "0"
+                content = f"{number}\n{text.share(share, 0)}" if count else "0"
                 self.text_[true, predicted].set(text=content, color=style.INK if count else style.SOFT)
 
     def _name_classes(self, names: list[str], step: int, *, is_rotated: bool) -> None:
@@ -122,17 +122,6 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
 
 def _opacity(share: float, full: float = _OPACITY) -> float:
     return max(full * math.sqrt(share), 0.04)
-
-
-def _format_share(share: float) -> str:
-    """Format a share in whole per cent; a small one is not rounded to 0, nor a large one to 1.
-
-    >>> [_format_share(share) for share in (0.004, 0.9, 0.996, 1.0)]
-    ['< 1 %', '90 %', '> 99 %', '100 %']
-    """
-    if 0 < share < 0.01:
-        return "< 1 %"
-    return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
 def _draw_key(ax: Any) -> None:

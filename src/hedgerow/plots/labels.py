@@ -30,6 +30,22 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
 
 
+def share(value: float, decimals: int = 1) -> str:
+    """Format a share in per cent; it is not rounded to 0 or 100, and NaN is a dash.
+
+    >>> share(0.98246), share(0.99998), share(1.0), share(0.00001), share(0.0), share(float("nan"))
+    ('98.2 %', '> 99.9 %', '100.0 %', '< 0.1 %', '0.0 %', '–')
+    >>> [share(value, 0) for value in (0.004, 0.9, 0.996, 1.0)]
+    ['< 1 %', '90 %', '> 99 %', '100 %']
+    """
+    if math.isnan(value):
+        return "–"
+    step = 10.0**-decimals  # in per cent
+    if 0 < 100 * value < step / 2:
+        return f"< {step:g} %"
+    return f"> {100 - step:g} %" if 100 - step / 2 <= 100 * value < 100 else f"{100 * value:.{decimals}f} %"
+
+
 def below_one(value: float) -> str:
     """Format a number up to 1 with three decimals; below 1 it is not rounded to 1.
 

@@ -38,6 +38,17 @@ class RoundsDisplay(Display):
         self._is_log = self._log_rounds if log_rounds is None else log_rounds
         return super().plot(ax, legend=legend)
 
+    def _draw_line(self, values: Floats, name: str, colour: str, zorder: float = 3) -> None:
+        """Draw a value per round; a single one is a dot."""
+        marker = {"marker": "o", "markersize": 4} if len(values) == 1 else {}
+        look = {"color": colour, "linewidth": 1.8, "zorder": zorder} | marker
+        self.ax_.plot(np.arange(1, len(values) + 1), values, label=name, **look)
+
+    def _mark(self, number: int, value: float, marker: str, name: str, colour: str) -> None:
+        """Mark the value of a round, and describe it in the legend."""
+        look = {"markersize": 6.5, "markeredgecolor": "white", "zorder": 5, "clip_on": False}
+        self.ax_.plot([number], [value], marker, color=colour, label=name, **look)
+
 
 def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, tuple[Any, Any]]:
     """The data sets that were passed, by "train" and "test"."""
@@ -127,38 +138,25 @@ class LossRoundsDisplay(RoundsDisplay):
 
     def _draw(self, ax: Any) -> Legend:
         for number, (name, curve) in enumerate(self.curves.items()):
-            marker = {"marker": "o", "markersize": 4} if len(curve) == 1 else {}
-            colour = style.COLOURS[number % len(style.COLOURS)]
-            look = {"linewidth": 1.8, "color": colour, "zorder": 3} | marker
-            ax.plot(np.arange(1, len(curve) + 1), curve, label=_SET_NAMES.get(name, name), **look)
+            self._draw_line(curve, _SET_NAMES.get(name, name), style.COLOURS[number % len(style.COLOURS)])
         labels.rounds_axis(ax, max(map(len, self.curves.values())), log=self._is_log)
         values = np.concatenate(list(self.curves.values()))
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         height = high - low or abs(high) or 1.0
-        # from 0, unless the curves would fill only the upper half; space for a note at the top
-        ax.set_ylim(0.0 if 0 <= low < height else low - 0.08 * height, high + 0.14 * height)
-        self._mark_best(ax)
+        # from 0, unless the curves would fill only the upper half
+        ax.set_ylim(0.0 if 0 <= low < height else low - 0.08 * height, high + 0.06 * height)
+        is_share = "error rate" in self.measure
+        if self.best_round is not None:
+            position = max(number for number, name in enumerate(self.curves) if name != "train")
+            lowest = float(list(self.curves.values())[position][self.best_round - 1])
+            value = labels.percent(lowest) if is_share else labels.minus(f"{lowest:.4g}")
+            name = f"lowest at round {self.best_round:,}: {value}"
+            self._mark(self.best_round, lowest, "D", name, style.COLOURS[position % len(style.COLOURS)])
+            if self.n_kept not in (None, self.best_round):
+                ax.axvline(self.n_kept, label=f"the model has {self.n_kept:,} rounds", **style.DASHED)
         labels.name_axes(ax, "rounds", self.measure)
-        labels.value_axis(ax.yaxis, is_share="error rate" in self.measure)
+        labels.value_axis(ax.yaxis, is_share=is_share)
         return [], []
-
-    def _mark_best(self, ax: Any) -> None:
-        """Mark the best round with a diamond and a note, and the end of the model with a line."""
-        best = self.best_round
-        if best is None:
-            return
-        name, curve = [item for item in self.curves.items() if item[0] != "train"][-1]
-        colour = style.COLOURS[list(self.curves).index(name) % len(style.COLOURS)]
-        look: dict[str, Any] = {"color": colour, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
-        lowest = float(curve[best - 1])
-        ax.plot(best, lowest, "D", markersize=6.5, **look)
-        number = labels.percent(lowest) if "error rate" in self.measure else labels.minus(f"{lowest:.4g}")
-        note = f"◆ lowest at round {best:,}: {number}"
-        if self.n_kept is not None and self.n_kept != best:
-            ax.axvline(self.n_kept, **style.DASHED)
-            note += f"; the model has {self.n_kept:,} rounds"
-        look = {"ha": "right", "va": "top", "fontsize": style.TICK_SIZE, "color": colour, "zorder": 6}
-        ax.annotate(note, (1, 1), (0, -2), xycoords="axes fraction", textcoords="offset points", **look)
 
 
 def _recorded(model: Any) -> tuple[dict[str, Floats], str]:

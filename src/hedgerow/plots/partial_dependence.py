@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 from hedgerow.plots import inputs, labels, style
-from hedgerow.plots.base import FeatureDisplay, category_ticks, is_rotated, padded_limits
+from hedgerow.plots.base import FeatureDisplay, PanelContent, is_rotated
 
 _MAX_CLASSES = 5
 _MAX_CATEGORIES = 12
@@ -301,18 +301,12 @@ class PartialDependenceDisplay(FeatureDisplay):
         """
         check_parameters({"ice": ice}, {"ice": flag()})
         self._shows_rows = ice and len(self.outputs) == 1
-        is_single = len(self.dependences) == 1
-        height = 3.0 if any(is_rotated(_names(found)) for found in self.dependences) else 2.5
-        size = (4.4, height + 0.6) if is_single else (3.0, height)
-        titles = [found.name for found in self.dependences]
-        names = [self.output_names[output] for output in self.outputs] if len(self.outputs) > 1 else []
-        self._plot_panels(ax, titles, n_columns, size, (self.measure, self._limits()), names)
+        super().plot(ax, n_columns=n_columns)
         for panel in self.axes_:
             labels.value_axis(panel.yaxis, is_share=self.is_share)
         return self
 
-    def _limits(self) -> tuple[float, float]:
-        """Limits of the y axis that include everything drawn."""
+    def _content(self) -> PanelContent:
         drawn: list[Floats] = []
         for found in self.dependences:
             values = _some_rows(found.single) if self._shows_rows else found.means
@@ -320,7 +314,14 @@ class PartialDependenceDisplay(FeatureDisplay):
             if found.missing is not None:
                 drawn.append(found.missing[self.outputs])
         values = np.concatenate(drawn)
-        return padded_limits(float(values.min()), float(values.max()))
+        has_names = len(self.outputs) > 1
+        return PanelContent(
+            titles=[found.name for found in self.dependences],
+            output_names=[self.output_names[output] for output in self.outputs] if has_names else [],
+            y_label=self.measure,
+            limits=(float(values.min()), float(values.max())),
+            has_rotated_names=any(is_rotated(_names(found)) for found in self.dependences),
+        )
 
     def _draw_panel(self, ax: Any, number: int) -> None:
         found = self.dependences[number]
@@ -345,21 +346,14 @@ class PartialDependenceDisplay(FeatureDisplay):
 
     def _draw_dots(self, ax: Any, found: Dependence) -> None:
         """Draw a dot per value and output, side by side."""
-        names = _names(found)
-        positions = np.arange(len(names), dtype=np.float64)
-        means = found.means if found.missing is None else np.column_stack([found.means, found.missing])
+        n_drawn = len(found.values)
         if self._shows_rows:
             rows = _some_rows(found.single[self.outputs[0]])
-            at = np.broadcast_to(positions[: len(rows), np.newaxis], rows.shape)
-            ax.plot(at, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
-        step = 0.5 / len(self.outputs)
-        for number, (output, colour) in enumerate(self._colours()):
-            shift = (number - (len(self.outputs) - 1) / 2) * step
-            ax.plot(positions + shift, means[output], "o", color=colour, markersize=5.5, zorder=3)
-        for position in positions:
-            ax.axvline(position, color=style.FAINT, linewidth=0.5, alpha=0.5, zorder=0)
-        category_ticks(ax, names)
-        n_drawn = len(found.values)
+            x = np.broadcast_to(np.arange(n_drawn)[:, np.newaxis], rows.shape)
+            ax.plot(x, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
+        self._draw_categories(ax, found.means, _names(found)[:n_drawn], found.missing, bars=False)
+        ax.grid(axis="x", color=style.FAINT, linewidth=0.5, alpha=0.5)
+        ax.set_axisbelow(True)
         if found.n_categories > n_drawn:
             name = f"the {n_drawn} most frequent of {found.n_categories} categories"
             ax.set_xlabel(name, fontsize=style.TICK_SIZE, color=style.INK)

@@ -92,7 +92,7 @@ class SampleSizeDisplay(Display):
         delta: float = 0.05,
         n_repeats: int = 5,
         random_state: Any = 0,
-        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Fit to training sets of several sizes, measure, and draw.
 
@@ -101,7 +101,7 @@ class SampleSizeDisplay(Display):
         estimator : classifier
             A clone with its own seed is fitted to every training set.
         sampler : callable or pair (X, y)
-            ``sampler(n_rows, seed)`` draws a fresh training set (X, y) from the true distribution. A pair is
+            ``sampler(n_rows, seed)`` returns a new training set (X, y) from the true distribution. A pair is
             one data set, from which rows are drawn without replacement.
         sizes : sequence of int
             Rows of the training sets.
@@ -120,8 +120,8 @@ class SampleSizeDisplay(Display):
             Training sets per size.
         random_state : int, RandomState or None
             With an integer, a training set depends only on it, the size and the number of the repeat.
-        ax
-            As in `plot`.
+        **options
+            `ax` and `legend` of `plot`.
         """
         parameters_ = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
         check_parameters(parameters_, _ALLOWED)
@@ -142,7 +142,7 @@ class SampleSizeDisplay(Display):
             chance=chance_error(setup.y),
             n_test=len(setup.y),
         )
-        return display.plot(ax)
+        return display.plot(**options)
 
     def _draw(self, ax: Any) -> Legend:
         zero = self._zero()

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.plots import labels, style
-from hedgerow.plots.base import FeatureDisplay, category_ticks, is_rotated, padded_limits
+from hedgerow.plots.base import FeatureDisplay, PanelContent, is_rotated
 from hedgerow.plots.inputs import read_columns
 from hedgerow.shapes import ShapeFunction, ShapeFunctions, shape_functions
 from hedgerow.table import read_table
@@ -104,27 +104,20 @@ class ShapeFunctionDisplay(FeatureDisplay):
         )
         return display.plot(ax, n_columns=n_columns)
 
-    def plot(self, ax: Any = None, *, n_columns: int = 3) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : None, matplotlib Axes or a sequence of them
-            None for a new figure, one Axes that is divided, or one per panel.
-        n_columns : int
-            Panels per row.
-        """
-        height = 3.0 if any(is_rotated(_category_names(function)) for function in self.functions) else 2.5
-        titles = [function.name or f"feature {function.feature}" for function in self.functions]
+    def _content(self) -> PanelContent:
         drawn = [np.zeros(1)]
         for number, function in enumerate(self.functions):
             drawn.append(function.heights[self.outputs].ravel())
             if self._has_missing(number):
                 drawn.append(function.missing[self.outputs])
         values = np.concatenate(drawn)
-        limits = padded_limits(float(values.min()), float(values.max()) or 1e-3)
-        self._plot_panels(ax, titles, n_columns, (3.0, height), (self.score_label, limits), self.labels)
-        return self
+        return PanelContent(
+            titles=[function.name or f"feature {function.feature}" for function in self.functions],
+            output_names=self.labels,
+            y_label=self.score_label,
+            limits=(float(values.min()), float(values.max())),
+            has_rotated_names=any(is_rotated(_category_names(function)) for function in self.functions),
+        )
 
     def _has_missing(self, number: int) -> bool:
         return self.values is not None and bool(np.isnan(self.values[number]).any())
@@ -167,13 +160,8 @@ class ShapeFunctionDisplay(FeatureDisplay):
             name = f"{_MAX_BARS} of {len(names)} categories"
             ax.set_xlabel(name, fontsize=style.TICK_SIZE, color=style.INK)
             heights, names = heights[:, kept], [names[category] for category in kept]
-        if self._has_missing(number):
-            heights, names = np.column_stack([heights, function.missing]), [*names, "missing"]
-        positions, width = np.arange(len(names)), 0.72 / len(self.outputs)
-        for drawn, (output, colour) in enumerate(self._colours()):
-            shift = (drawn - (len(self.outputs) - 1) / 2) * width
-            ax.bar(positions + shift, heights[output], width, color=colour, zorder=3)
-        category_ticks(ax, names)
+        missing = function.missing if self._has_missing(number) else None
+        self._draw_categories(ax, heights, names, missing, bars=True)
 
     def _colours(self) -> list[tuple[int, str]]:
         """The outputs to draw, each with the same colour in all displays of the model."""

@@ -75,13 +75,11 @@ def in_short(facts: Facts) -> Section:
 
 def _describe_model(facts: Facts) -> str:
     n_columns = text.plural(facts.n_columns, "column")
-    trained = f"fitted to {text.plural(facts.n_train, 'row')} of {n_columns}" if facts.n_train else n_columns
-    aim = (
-        f"to predict {facts.target}, one of {text.plural(len(facts.classes), 'class', 'classes')}"
-        if facts.is_classification
-        else f"to predict {facts.target}, a number"
-    )
-    return f"{facts.kind}, {trained}, {aim}. It is evaluated on {text.plural(len(facts.y), 'test row')}."
+    size = f"fitted to {text.plural(facts.n_train, 'row')} of {n_columns}" if facts.n_train else n_columns
+    n_classes = text.plural(len(facts.classes), "class", "classes")
+    values = f"one of {n_classes}" if facts.is_classification else "a number"
+    n_test = text.plural(len(facts.y), "test row")
+    return f"{facts.kind}, {size}, to predict {facts.target}, {values}. It is evaluated on {n_test}."
 
 
 def _interval_note(facts: Facts) -> str:
@@ -178,15 +176,15 @@ def _counts(facts: Facts, summary: Any) -> Markup:
 
 
 def _class_balance(facts: Facts) -> Markup:
-    held_out = Counter(facts.y.astype(str).tolist())
+    test = Counter(facts.y.astype(str).tolist())
     train = Counter([] if facts.y_train is None else facts.y_train.astype(str).tolist())
-    total = train + held_out
+    total = train + test
     n = total.total()
     order = sorted(total, key=lambda label: (-total[label], label))
     rows = []
     for label in order[:_MOST_CLASSES]:
         fitted = [f"{train[label]:,}"] if train else []
-        rows.append([text.value(label), *fitted, f"{held_out[label]:,}", text.share(total[label] / n)])
+        rows.append([text.value(label), *fitted, f"{test[label]:,}", text.share(total[label] / n)])
     head = ["class", *(["training"] if train else []), "test", "share"]
     more = len(order) - _MOST_CLASSES
     caption = f"Classes of {facts.target}" + (f"; {more} more are not shown" if more > 0 else "")

@@ -3,10 +3,10 @@
 The SVG of matplotlib is parsed and written again: text stays text in the font of the page, ids exist only
 where something refers to them and begin with the name of the figure. The same figure gives the same bytes.
 Colours become CSS variables. Those of `hedgerow.plots.style` have names and dark counterparts chosen by hand;
-any other `#rrggbb` is `--c-rrggbb`, and its counterpart has the same hue and inverted lightness in Oklab
-(Ottosson 2020).
+any other `#rrggbb` is `--c-rrggbb`, and its counterpart has the same hue and inverted lightness.
 """
 
+import colorsys
 import hashlib
 import io
 import re
@@ -17,8 +17,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
-import numpy as np
 from markupsafe import Markup
+from matplotlib.colors import to_hex
 
 from hedgerow.plots import style
 
@@ -47,22 +47,7 @@ TEXT_COLOURS = {
 }
 _NAMES = {on_white: name for name, (on_white, _) in NAMED.items()}
 _FREE = re.compile(r"var\(--c-([0-9a-f]{6})\)")
-_DARKEST, _LIGHTEST = 0.21, 0.97  # lightness of the paper and of black ink, on a dark page
-
-_FROM_RGB = np.array(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-)  # linear sRGB -> cones
-_TO_LAB = np.array(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-)  # cube roots of cones -> Oklab
+_DARKEST, _LIGHTEST = 0.12, 0.95  # lightness of the paper and of black ink, on a dark page
 
 
 def variable(colour: str, *, of_text: bool = False) -> str:
@@ -84,25 +69,21 @@ def dark(colour: str) -> str:
     """The counterpart of a colour `#rrggbb` on a dark page.
 
     >>> dark("#0072b2"), dark("#eeeeee"), dark("#222222")
-    ('#5aaee6', '#212121', '#b7b7b7')
+    ('#5aaee6', '#2d2d2d', '#d6d6d6')
     """
     code = colour.lower()
     if code in _NAMES:
         return NAMED[_NAMES[code]][1]
-    shares = np.frombuffer(bytes.fromhex(code[1:]), np.uint8) / 255.0
-    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
-    lab = _TO_LAB @ np.cbrt(_FROM_RGB @ linear)
-    lab[0] = _LIGHTEST - (_LIGHTEST - _DARKEST) * lab[0]
-    linear = np.clip(np.linalg.solve(_FROM_RGB, np.linalg.solve(_TO_LAB, lab) ** 3), 0.0, 1.0)
-    shares = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return "#" + "".join(f"{round(255 * share):02x}" for share in shares.tolist())
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(byte / 255 for byte in bytes.fromhex(code[1:])))
+    inverted = _LIGHTEST - (_LIGHTEST - _DARKEST) * lightness
+    return to_hex(colorsys.hls_to_rgb(hue, inverted, saturation))
 
 
 def definitions(html: str, *, on_black: bool) -> str:
     """CSS that defines the named colours, and the others that some HTML uses.
 
     >>> definitions('<path style="fill: var(--c-eeeeee)"/>', on_black=True)[-19:]
-    '--c-eeeeee: #212121'
+    '--c-eeeeee: #2d2d2d'
     """
     free = sorted(set(_FREE.findall(html)))
     found = [(name, pair[on_black]) for name, pair in NAMED.items()]

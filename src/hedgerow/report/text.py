@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.plots.labels import percent
+from hedgerow.plots.labels import percent, share
 
 __all__ = ["between", "number", "percent", "plural", "share", "shortened", "value"]
 
@@ -37,19 +37,6 @@ def plural(value: int, one: str, many: str = "") -> str:
     ('1 row', '1,200 rows', '2 classes')
     """
     return f"{value:,} {one if value == 1 else many or one + 's'}"
-
-
-def share(value: float) -> str:
-    """Format a share in per cent; it is not rounded to 0 or 100.
-
-    >>> share(0.98246), share(0.99998), share(1.0), share(0.00001), share(0.0), share(float("nan"))
-    ('98.2 %', '> 99.9 %', '100.0 %', '< 0.1 %', '0.0 %', '–')
-    """
-    if math.isnan(value):
-        return NOTHING
-    if 0 < value < 0.0005:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.9995 <= value < 1 else f"{100 * value:.1f} %"
 
 
 def between(low: float, high: float) -> str:

@@ -147,7 +147,7 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     ordered = _checked(margins, n_hypotheses, delta)
     n, log_twice = len(ordered), math.log(2 * int(n_hypotheses))
     if n < 5:
-        raise ValueError(f"margins has {n} rows; the bound of Gao and Zhou needs at least 5")
+        raise ValueError(f"margins has {n} rows; the bound of Gao and Zhou requires at least 5")
 
     def of(theta: Floats, share: Floats) -> tuple[Floats, Floats]:
         # Dividing twice: theta^2 may be too small for a float. An infinite mu is never the smallest.
