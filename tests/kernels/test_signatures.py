@@ -76,7 +76,7 @@ def test_values_without_a_type_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "allowed"),
+    ("wanted", "actual", "allowed"),
     [
         ("float64", "int64", True),
         ("int64", "float64", False),
@@ -90,8 +90,8 @@ def test_values_without_a_type_are_refused():
         ("records.NODE", "records.SPLIT", False),
     ],
 )
-def test_conversions_that_keep_results_are_allowed(wanted, given, allowed):
-    assert accepts(*parse(wanted), *parse(given)) is allowed
+def test_conversions_that_keep_results_are_allowed(wanted, actual, allowed):
+    assert accepts(*parse(wanted), *parse(actual)) is allowed
 
 
 def test_converted_numbers_have_the_type_of_the_signature():
