@@ -67,9 +67,8 @@ class Build:
         self.setting = setting
         environment = {
             **os.environ,
-            "PYTHONPATH": str(folder / "package"),
+            "PYTHONPATH": str(folder),
             "HEDGEROW_KERNELS": setting,
-            "HEDGEROW_CACHE": str(folder / "cache"),
         }
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--work", *arguments],
@@ -114,7 +113,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", type=Path, nargs="?", help="a wheel with compiled kernels")
-    parser.add_argument("--levels", nargs="+", default=["x86-64-v4", "x86-64-v3"])
+    parser.add_argument("--levels", nargs="+", help="of the libraries; the two highest of this processor")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=9)
@@ -129,9 +128,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hedgerow-speed-") as temporary:
         folder = Path(temporary)
         with zipfile.ZipFile(options.wheel) as file:
-            file.extractall(folder / "package")
-        sys.path.insert(0, str(folder / "package"))
-        builds = [Build(setting, folder, arguments) for setting in (NATIVE, *options.levels)]
+            file.extractall(folder)
+        sys.path.insert(0, temporary)
+        from hedgerow.kernels.library import usable_levels
+
+        levels = options.levels or usable_levels()[:2]
+        builds = [Build(setting, folder, arguments) for setting in (NATIVE, *levels)]
         try:
             measure(builds, options.rounds)
         finally:
