@@ -4,10 +4,12 @@
     dist/hedgerow-VERSION-py3-none-any.whl             any platform; requires Numba and compiles at first use
     dist/hedgerow-VERSION-py3-none-PLATFORM.whl        with compiled kernels; does not require Numba
 
-The platform wheel is the plain one with a shared library for each level of processors. Its entry points use
-CPython's stable ABI only, so that one wheel serves all versions of Python. Every wheel is installed into a
-new environment and fits models there; with the platform wheel nothing may be compiled, and the predictions
-with the libraries of all levels and with kernels compiled at first use must have the same bits.
+A platform wheel is the plain one with a shared library for each level of processors. Its entry points use
+CPython's stable ABI only, so that one wheel serves all versions of Python. An x86-64 machine builds those of
+x86_64 and aarch64, any other machine its own. The plain wheel and the platform wheel of this machine are
+installed into new environments and fit models there; with the platform wheel nothing may be compiled, and the
+predictions with the libraries of all levels and with kernels compiled at first use must have the same bits.
+`tests/other_processors/aarch64.py --wheel` checks the wheel of aarch64 in emulation.
 """
 
 import argparse
@@ -26,9 +28,11 @@ from pathlib import Path
 from hedgerow.kernels.library import usable_levels
 
 ROOT = Path(__file__).parents[1]
-LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4") if platform.machine() == "x86_64" else (platform.machine(),)
-# Kernels call nothing but memcpy, memset, malloc, free and sched_yield: any glibc has them.
-PLATFORM = f"manylinux_2_17_{platform.machine()}"
+MACHINE = platform.machine()
+# The levels of processors of each platform that this machine can compile for.
+LEVELS = {MACHINE: (MACHINE,)}
+if MACHINE == "x86_64":
+    LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3", "x86-64-v4"), "aarch64": ("aarch64",)}
 CHECK = Path(__file__).with_name("check_wheel.py")
 
 
@@ -37,9 +41,11 @@ def run(*command: str | Path, **environment: str) -> None:
     subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env={**os.environ, **environment})
 
 
-def platform_wheel(plain: Path, libraries: Path) -> Path:
+def platform_wheel(plain: Path, machine: str, libraries: Path) -> Path:
     """Add the libraries to a plain wheel and remove the requirement of Numba; return the new wheel."""
-    target = plain.with_name(plain.name.replace("-any.whl", f"-{PLATFORM}.whl"))
+    # Kernels call nothing but memcpy, memset, malloc, free and sched_yield: any glibc has them.
+    tag = f"manylinux_2_17_{machine}"
+    target = plain.with_name(plain.name.replace("-any.whl", f"-{tag}.whl"))
     record: list[tuple[str, str, int | str]] = []
     with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
 
@@ -57,7 +63,7 @@ def platform_wheel(plain: Path, libraries: Path) -> Path:
                 data = without_numba(data.decode()).encode()
             elif name.endswith(".dist-info/WHEEL"):
                 data = data.replace(b"Root-Is-Purelib: true", b"Root-Is-Purelib: false")
-                data = data.replace(b"Tag: py3-none-any", f"Tag: py3-none-{PLATFORM}".encode())
+                data = data.replace(b"Tag: py3-none-any", f"Tag: py3-none-{tag}".encode())
             write(name, data)
         for path in sorted(libraries.iterdir()):
             write(f"hedgerow/kernels/libraries/{path.name}", path.read_bytes())
@@ -114,12 +120,14 @@ def main() -> None:
         old.unlink()
     run(sys.executable, "-m", "build", "--outdir", options.out)
     (plain,) = options.out.glob("*-any.whl")
-    with tempfile.TemporaryDirectory() as folder:
-        for level in LEVELS:
-            run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", folder)
-        native = platform_wheel(plain, Path(folder))
+    wheels = {}
+    for machine, levels in LEVELS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            for level in levels:
+                run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", folder)
+            wheels[machine] = platform_wheel(plain, machine, Path(folder))
     if not options.no_check:
-        checksums = [*check(native, compiled=True), *check(plain, compiled=False)]
+        checksums = [*check(wheels[MACHINE], compiled=True), *check(plain, compiled=False)]
         print(f"predictions with {len(checksums)} builds of the kernels: {len(set(checksums))} checksum")
         if len(set(checksums)) != 1:
             raise SystemExit("the builds do not predict the same bits")

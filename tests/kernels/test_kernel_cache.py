@@ -5,13 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from hedgerow.kernels import build, library, native, signatures
-from hedgerow.kernels.cache import ObjectCache, family_of, write
+from hedgerow.kernels.cache import ObjectCache, _one_process_at_a_time, family_of, write
 from hedgerow.kernels.library import Library, source_checksum, usable_levels
 
 DRAW = ("random.draw", "int64, int64, int64, int64")
@@ -117,6 +119,73 @@ def test_two_processes_that_start_at_once_both_work(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: run(CALL, HEDGEROW_CACHE=str(tmp_path)), range(2)))
     assert found[0] == found[1] == run(CALL)
+    (folder,) = tmp_path.iterdir()
+    n_sampling = sum(map(len, signatures.listed()["sampling"].values()))
+    assert sorted(path.suffix for path in folder.iterdir()) == ["", *[".o"] * n_sampling]
+
+
+@pytest.mark.usefixtures("few", "folder")
+@pytest.mark.skipif(sys.platform == "win32", reason="processes do not wait for each other on Windows")
+def test_a_process_that_waited_for_another_compiles_nothing(monkeypatch):
+    stored = compiled_draw()
+    second, found_nothing = ObjectCache(None), threading.Event()
+    read = second.read
+
+    def read_and_report(job):
+        content = read(job)
+        found_nothing.set()
+        return content
+
+    monkeypatch.setattr(second, "read", read_and_report)
+    with ThreadPoolExecutor(1) as pool:
+        with _one_process_at_a_time(second.folder / "lock"):
+            waiting = pool.submit(second.compile, [DRAW])
+            assert found_nothing.wait(60)
+            write(second.folder, DRAW, stored)
+        assert waiting.result(60) == 0
+
+
+def compiled_draw():
+    """Compile the kernel, remove it from the cache, and return its object file."""
+    cache = ObjectCache(None)
+    cache.compile([DRAW])
+    stored = cache.read(DRAW)
+    for path in cache.folder.glob("*.o"):
+        path.unlink()
+    return stored
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="permissions of Linux")
+@pytest.mark.parametrize("with_library", [False, True])
+def test_nothing_is_written_to_a_read_only_package_and_home(with_library, small_library, tmp_path):
+    site, home = tmp_path / "site", tmp_path / "home"
+    shutil.copytree(Path(native.__file__).parents[1], site / "hedgerow")
+    if with_library:
+        libraries = site / "hedgerow" / "kernels" / "libraries"
+        libraries.mkdir(exist_ok=True)
+        for path in (small_library, small_library.with_suffix(".json")):
+            shutil.copy(path, libraries)
+    home.mkdir()
+    folders = [home, site, *(path for path in site.rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o555)
+    before = {path: sorted(path.iterdir()) for path in folders}
+    describe = "from hedgerow.kernels.native import code; print(code().describe())"
+    variables = {"PYTHONPATH": str(site), "HOME": str(home), "HEDGEROW_CACHE": "", "XDG_CACHE_HOME": ""}
+    number, source = run(f"{WITHOUT_PRIVILEGES}\n{CALL}; {describe}", **variables).splitlines()
+    assert number == run(CALL)
+    assert str(site if with_library else Path(tempfile.gettempdir()) / "hedgerow-kernels-") in source
+    assert {path: sorted(path.iterdir()) for path in folders} == before
+
+
+# Permissions do not hold for root: a new program is started without the capability to override them.
+WITHOUT_PRIVILEGES = """
+import ctypes, os, sys
+if os.geteuid() == 0 and "restarted" not in os.environ:
+    assert ctypes.CDLL(None).prctl(24, 1, 0, 0, 0) == 0  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+    os.environ["restarted"] = "yes"
+    os.execv(sys.executable, sys.orig_argv)
+"""
 
 
 @pytest.mark.usefixtures("folder")

@@ -1,13 +1,15 @@
 """Compare models of an emulated aarch64 processor with those of this machine, byte for byte.
 
     python tests/other_processors/aarch64.py FOLDER
+    python tests/other_processors/aarch64.py FOLDER --wheel dist/hedgerow-*-manylinux_2_17_aarch64.whl
 
 Not part of `make test`: it needs a Debian system, root, the network and some minutes. Steps:
 
-1. cross-compile the kernels for aarch64, generic and with SVE, and check that nothing in them is fused;
-2. unpack an arm64 Python from Debian's packages, and aarch64 wheels of NumPy, SciPy and scikit-learn;
-3. run benchmarks/model_checksums.py on the same data here and there, in user-mode emulation, and compare the
-   checksums of model files and predictions.
+1. unpack an arm64 Python from Debian's packages, and aarch64 wheels of NumPy, SciPy and scikit-learn;
+2. cross-compile the kernels for aarch64, generic and with SVE, or unpack the wheel of a release;
+3. check that no multiplication and addition in them are fused;
+4. run benchmarks/model_checksums.py on the same data here and there, in user-mode emulation, and compare the
+   checksums of model files and predictions. Numba is not there: nothing can be compiled.
 
 What this does not try: a real processor of this kind, macOS, Windows.
 """
@@ -29,6 +31,8 @@ EXPECTED = ("qemu-user-static", "binutils-aarch64-linux-gnu")
 LIBRARIES = ("libc6", "libexpat1", "zlib1g", "libffi8", "libbz2-1.0", "liblzma5", "libstdc++6", "libgcc-s1")
 WHEELS = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "narwhals", "safetensors")
 LEVELS = ("aarch64", "aarch64+sve")
+LIBRARIES_FOLDER = "hedgerow/kernels/libraries"
+DESCRIBE = "from hedgerow.kernels.native import code; print(code().describe())"
 
 
 def run(*command: str | Path, folder: Path | None = None, **environment: str) -> str:
@@ -72,8 +76,8 @@ def unpack_python(folder: Path) -> Path:
     return folder / "root" / "usr" / "bin" / name
 
 
-def unpack_wheels(folder: Path, version: str) -> Path:
-    """Unpack wheels for aarch64; return their folder."""
+def unpack_wheels(folder: Path, version: str) -> None:
+    """Unpack wheels for aarch64 into `site`."""
     platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)] + [
         "--platform=manylinux2014_aarch64"
     ]
@@ -92,40 +96,54 @@ def unpack_wheels(folder: Path, version: str) -> Path:
         for wheel in Path(downloads).iterdir():
             with zipfile.ZipFile(wheel) as file:
                 file.extractall(folder / "site")
-    return folder / "site"
+
+
+def emulate(folder: Path, python: Path, source: Path, *arguments: str | Path) -> str:
+    """Run a Python program on an emulated processor with all extensions; return what it prints."""
+    return run(
+        QEMU, "-cpu", "max", "-L", folder / "root", python, *arguments,
+        PYTHONHOME=str(folder / "root" / "usr"), PYTHONPATH=f"{source}:{folder / 'site'}",
+    )  # fmt: skip
+
+
+def packages(folder: Path, wheel: Path | None) -> dict[str, Path]:
+    """Return folders with the package and a library for aarch64: that of the wheel, or two that are built."""
+    if wheel:
+        with zipfile.ZipFile(wheel) as file:
+            file.extractall(folder / "wheel")
+        return {wheel.name: folder / "wheel"}
+    sources = {level: folder / f"src-{level}" for level in LEVELS}
+    for level, source in sources.items():
+        shutil.copytree(ROOT / "src", source, dirs_exist_ok=True)
+        libraries = source / LIBRARIES_FOLDER
+        run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", libraries)
+    return sources
 
 
 def main() -> None:
     """Run the steps and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="for the emulated system, some 400 MB")
-    folder = parser.parse_args().folder.resolve()
+    parser.add_argument("--wheel", type=Path, help="the wheel of a release, instead of the sources")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     python = unpack_python(folder)
-    site = unpack_wheels(folder, python.name.removeprefix("python"))
+    unpack_wheels(folder, python.name.removeprefix("python"))
     data = folder / "tables.npz"  # functions such as np.sin differ in their last bits
     run(sys.executable, CHECKSUMS, "--save-data", data)
     arguments = (CHECKSUMS, "--data", data)
     expected = run(sys.executable, *arguments).splitlines()
     failed = False
-    for level in LEVELS:
-        source = folder / f"src-{level}"
-        shutil.copytree(ROOT / "src", source, dirs_exist_ok=True)
-        libraries = source / "hedgerow" / "kernels" / "libraries"
-        run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", libraries)
-        code = run("aarch64-linux-gnu-objdump", "-d", libraries / "aarch64.so")
+    for name, source in packages(folder, options.wheel).items():
+        code = run("aarch64-linux-gnu-objdump", "-d", source / LIBRARIES_FOLDER / "aarch64.so")
         n_fused = len(re.findall(r"\tf(?:n?madd|n?msub|mla|mls)\b", code))  # they round once instead of twice
-        failed |= n_fused > 0
-        print(f"{level}: {n_fused} fused multiply-adds in {code.count(chr(10))} lines of machine code")
-        found = run(
-            QEMU, "-cpu", "max", "-L", folder / "root", python, *arguments,
-            PYTHONHOME=str(folder / "root" / "usr"),
-            PYTHONPATH=f"{source}:{site}",
-            HEDGEROW_KERNELS="aarch64",
-        ).splitlines()  # fmt: skip
+        print(f"{name}: {n_fused} fused multiply-adds in {code.count(chr(10))} lines of machine code")
+        print(f"{name}: kernels are {emulate(folder, python, source, '-c', DESCRIBE).strip()}")
+        found = emulate(folder, python, source, *arguments).splitlines()
         equal = sum(a == b for a, b in zip(expected, found, strict=False))
-        failed |= found != expected
-        print(f"{level}: {equal} of {len(expected)} cases have the bytes of this machine")
+        print(f"{name}: {equal} of {len(expected)} cases have the bytes of this machine", flush=True)
+        failed |= n_fused > 0 or found != expected
         for ours, theirs in zip(expected, found, strict=False):
             if ours != theirs:
                 print(f"  {ours}\n  {theirs}")

@@ -84,6 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.worker:
         gc.disable()  # it takes a tenth of the time, and the process ends soon
+        sys.modules["scipy"] = None  # type: ignore[assignment] # Numba would import it; no kernel uses it
         work(options.worker)
     elif options.cpu and options.out:
         sys.stdout.write(f"{build_library(options.cpu, options.out)}\n")

@@ -42,8 +42,8 @@ class ObjectCache:
     Parameters
     ----------
     cpu : str or None
-        In LLVM's words, for example "x86-64-v3"; "aarch64" or "aarch64+sve" for another kind of machine; None
-        for this one.
+        LLVM's name of a processor, for example "x86-64-v3"; "aarch64" or "aarch64+sve" for another kind of
+        machine; None for this one.
     """
 
     def __init__(self, cpu: str | None) -> None:

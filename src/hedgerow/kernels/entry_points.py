@@ -139,8 +139,8 @@ class EntryBuilder:
         self._require(self.builder.icmp_signed("==", size, ir.Constant(_WORD, len(kind.items))))
         values = []
         for position, (inner, numba_inner) in enumerate(zip(kind.items, numba_kind, strict=True)):
-            part = self._call(_POINTER, "PyTuple_GetItem", item, ir.Constant(_WORD, position))
-            values.append(self._value(inner, numba_inner, part, f"{name}.{position}"))
+            item_value = self._call(_POINTER, "PyTuple_GetItem", item, ir.Constant(_WORD, position))
+            values.append(self._value(inner, numba_inner, item_value, f"{name}.{position}"))
         return self.context.make_tuple(self.builder, numba_kind, values)
 
     def _number(self, name: str, item: Any) -> Any:
@@ -174,8 +174,8 @@ class EntryBuilder:
         if _is(kind, types.BaseTuple):
             answer = self._call(_POINTER, "PyTuple_New", ir.Constant(_WORD, len(kind)))
             for position, inner in enumerate(kind.types):
-                part = self._result(inner, b.extract_value(value, position))
-                self._call(_I32, "PyTuple_SetItem", answer, ir.Constant(_WORD, position), part)
+                item_value = self._result(inner, b.extract_value(value, position))
+                self._call(_I32, "PyTuple_SetItem", answer, ir.Constant(_WORD, position), item_value)
             return answer
         if _is(kind, types.Boolean):
             return self._call(_POINTER, "PyBool_FromLong", b.zext(value, _WORD))

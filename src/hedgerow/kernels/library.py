@@ -96,7 +96,7 @@ def source_checksum() -> str:
     """Return the checksum of the files that determine the machine code of kernels."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    compiler = [here / f"{name}.py" for name in ("entry_points", "lowering", "signatures")]
+    compiler = [here / f"{name}.py" for name in ("entry_points", "frontend", "lowering", "signatures")]
     for path in [*sorted((here / "cpu").glob("*.py")), *compiler]:
         digest.update(f"{path.name}\0".encode())
         digest.update(path.read_bytes())

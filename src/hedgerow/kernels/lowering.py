@@ -2,25 +2,23 @@
 
     Python body --(Numba)--> LLVM IR of the kernel and its callees --> one module --(LLVM)--> object file
 
-Numba only types and lowers here. The callees and the entry point (see `entry_points`) are linked into one
-module, which is optimised once: optimising and compiling each callee by itself as well, as Numba does, takes
-three times as long.
+Numba only types and lowers (see `frontend`). The callees and the entry point (see `entry_points`) are linked
+into one module, which is optimised once: optimising and compiling each callee by itself as well, as Numba
+does, takes three times as long.
 """
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import cgutils, codegen, types
+from numba.core import cgutils, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
 from hedgerow.kernels.cache import TARGET
 from hedgerow.kernels.entry_points import C_ORDER, FLAGS_NAME, WRITEABLE, EntryBuilder
+from hedgerow.kernels.frontend import lowering_only
 from hedgerow.kernels.native import NativeKernel
 from hedgerow.kernels.signatures import Array, Record, Scalar, Signature, Type, constant, dtype_of
 
@@ -47,51 +45,6 @@ def numba_type(kind: Type) -> Any:
 # --- lowering
 
 
-class _LoweredLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """The IR of one function, which is not compiled.
-
-    Passes over this function alone are run (`_optimize_functions` of Numba): without them the loops of
-    prediction are not vectorised, and the passes over the whole module take longer.
-    """
-
-    def finalize(self) -> None:
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0
-
-    def whole(self) -> Any:
-        """Return a module of this function and everything that it calls."""
-        module, seen = self._final_module.clone(), {self}
-        waiting = list(self._linking_libraries)
-        while waiting:
-            library = waiting.pop()
-            # Numba's runtime is of another class; see _MEMORY
-            if library not in seen and isinstance(library, _LoweredLibrary):
-                seen.add(library)
-                module.link_in(library._get_module_for_linking(), preserve=True)
-                waiting += library._linking_libraries
-        return module
-
-
-@contextmanager
-def _lowering_only() -> Iterator[Any]:
-    """Set Numba's context to lower only, and yield it.
-
-    Versions of kernels that were made meanwhile are of no use to functions that Numba compiles later.
-    """
-    context = cpu_target.target_context
-    generator = context.codegen()
-    before = generator._library_class, generator._tm
-    generator._library_class, generator._tm = _LoweredLibrary, _target_machine()
-    context.get_executable = lambda *_: [].append  # a new built-in function, which is never called
-    try:
-        yield context
-    finally:
-        generator._library_class, generator._tm = before
-        del context.get_executable
-
-
 def _target_machine() -> Any:
     """Return the machine to compile for: that of the environment variable TARGET, or this one."""
     if setting := os.environ.get(TARGET):
@@ -107,7 +60,8 @@ def _target_machine() -> Any:
 
 def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
     """Return the object file of a kernel for a signature; `symbol` names its entry point."""
-    with global_compiler_lock, _lowering_only() as context:
+    machine = _target_machine()
+    with global_compiler_lock, lowering_only(machine) as context:
         arguments = tuple(numba_type(kind) for kind in signature)
         kernel.dispatcher.compile(arguments)
         result = kernel.dispatcher.overloads[arguments]
@@ -119,7 +73,6 @@ def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
         module.get_function(name).add_function_attribute("noinline")  # its attributes are read below
         _keep_separate(module)
         _keep_only(module, symbol)
-        machine = context.codegen()._tm
         module.triple, module.data_layout = machine.triple, str(machine.target_data)
         _optimise(context.codegen(), module)
         flags = _flags(module, name, entry.arrays)
@@ -142,8 +95,8 @@ def _check_symbols(module: Any) -> None:
 
 def _keep_separate(module: Any) -> None:
     """Let LLVM not inline the kernels that are declared so; Numba's names start with those of the module."""
-    parts = [name.split(".") for name in NativeKernel.separate]
-    starts = tuple("_ZN" + "".join(f"{len(part)}{part}" for part in name) + "B" for name in parts)
+    names = [name.split(".") for name in NativeKernel.separate]
+    starts = tuple("_ZN" + "".join(f"{len(word)}{word}" for word in name) + "B" for name in names)
     for function in module.functions:
         if not function.is_declaration and function.name.startswith(starts):
             function.add_function_attribute("noinline")

@@ -2,14 +2,14 @@
 
 A `NativeKernel` has one entry point (see `entry_points`) for every signature it was called with. Calling it
 tries them in turn; one that gets arguments of other types returns NotImplemented. Then, once per signature,
-the code is loaded, from the first place that has it:
+the code is loaded, from the first source that has it:
 
     1. the shared library of the installed package, for this processor          (`library.Library`)
     2. object files that an earlier process compiled and stored                 (`cache.ObjectCache`)
     3. Numba, in other processes, for all signatures of the family at once      (`cache.ObjectCache`)
 
 HEDGEROW_KERNELS selects the source: `jit` compiles for this processor even if there is a library, `jit:NAME`
-for the processor NAME in LLVM's words, and `x86-64-v2` (or -v3, -v4, aarch64) loads the library of a level.
+for the processor NAME as LLVM names it, and `x86-64-v2` (or -v3, -v4, aarch64) loads the library of a level.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ class NativeKernel:
     Parameters
     ----------
     py_func : function
-        The body, in the part of Python that Numba compiles.
+        The body, in the subset of Python that Numba compiles.
     options : dict
         Options of `numba.njit`.
     separate : bool
@@ -69,21 +69,21 @@ class NativeKernel:
         n_wanted = self.py_func.__code__.co_argcount
         if len(args) != n_wanted:
             raise TypeError(f"kernel {self.name} takes {n_wanted} arguments, not {len(args)}")
-        given = tuple(signatures.describe(arg) for arg in args)
-        wanted = self._listed(given) or given
+        actual = tuple(signatures.describe(arg) for arg in args)
+        wanted = self._listed(actual) or actual
         entry = self._loaded.get(wanted) or self._load(wanted)
         result = entry(*map(signatures.convert, args, wanted))
         if result is NotImplemented:
             raise TypeError(
-                f"kernel {self.name} does not take {signatures.text_of(given)}: "
+                f"kernel {self.name} does not take {signatures.text_of(actual)}: "
                 "an array that it writes to is read-only"
             )
         return result
 
-    def _listed(self, given: Signature) -> Signature | None:
+    def _listed(self, actual: Signature) -> Signature | None:
         """Return the signature of the list that takes the arguments, if there is one."""
         for wanted in signatures.of_kernel(self.name):
-            if len(wanted) == len(given) and all(map(signatures.accepts, wanted, given)):
+            if len(wanted) == len(actual) and all(map(signatures.accepts, wanted, actual)):
                 return wanted
         return None
 
@@ -110,8 +110,11 @@ class NativeKernel:
         """Numba's version of the kernel."""
         import numba  # noqa: PLC0415 - only processes that compile import Numba
 
+        from hedgerow.kernels.frontend import KernelCompiler  # noqa: PLC0415
+
         njit: Any = numba.njit  # its types do not include all options
-        return njit(**self.options, no_cpython_wrapper=True, no_cfunc_wrapper=True)(self.py_func)
+        only_body = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
+        return njit(**self.options, **only_body)(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:

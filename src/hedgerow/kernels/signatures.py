@@ -235,24 +235,24 @@ def _split(line: str) -> tuple[str, str]:
 # --- conversion
 
 
-def accepts(wanted: Type, given: Type) -> bool:
-    """Whether a value of type `given` can be passed as `wanted` without changing a result.
+def accepts(wanted: Type, actual: Type) -> bool:
+    """Whether a value of type `actual` can be passed as `wanted` without changing a result.
 
     >>> accepts(*parse("float64[:, :], float64[:, ::1]")), accepts(*parse("int64, float64"))
     (True, False)
     """
-    if wanted == given:
+    if wanted == actual:
         return True
-    if isinstance(wanted, Array) and isinstance(given, Array):
-        return not wanted.contiguous and (wanted.dtype, wanted.ndim) == (given.dtype, given.ndim)
-    if isinstance(wanted, Tuple) and isinstance(given, Tuple):
+    if isinstance(wanted, Array) and isinstance(actual, Array):
+        return not wanted.contiguous and (wanted.dtype, wanted.ndim) == (actual.dtype, actual.ndim)
+    if isinstance(wanted, Tuple) and isinstance(actual, Tuple):
         return (
-            wanted.name == given.name
-            and len(wanted.items) == len(given.items)
-            and all(map(accepts, wanted.items, given.items))
+            wanted.name == actual.name
+            and len(wanted.items) == len(actual.items)
+            and all(map(accepts, wanted.items, actual.items))
         )
     numbers = {("float64", "int64"), ("float64", "float32"), ("int64", "bool"), ("uint64", "int64")}
-    return isinstance(wanted, Scalar) and isinstance(given, Scalar) and (wanted.name, given.name) in numbers
+    return isinstance(wanted, Scalar) and isinstance(actual, Scalar) and (wanted.name, actual.name) in numbers
 
 
 def convert(value: Any, wanted: Type) -> Any:
