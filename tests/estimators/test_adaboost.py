@@ -1,6 +1,6 @@
 """Fitted ensembles of the AdaBoost family: members, statistics, margins, weights, outliers, input tables."""
 
-from pathlib import Path
+import re
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from adaboost_cases import (
     signs,
     two,
 )
+from documents import DOCS
 from hedgerow import (
     AdaBoostClassifier,
     DecisionStump,
@@ -36,9 +37,11 @@ from hedgerow.datasets import flip_labels
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_is_documented(algorithm):
-    guide = Path(__file__).parents[2] / "docs" / "guide" / "adaboost.md"
+    guide = DOCS / "guide" / "adaboost.md"
     assert f'"{algorithm}"' in str(AdaBoostClassifier.__doc__)
     assert f'`"{algorithm}"`' in guide.read_text()
+    stored = "real" if algorithm == "samme.r" else algorithm  # its name in files
+    assert re.search(rf"^\|.*`{stored}`.*\| [12] \|", (DOCS / "files.md").read_text(), re.MULTILINE)
 
 
 # --- the score is the weighted sum of the members

@@ -299,7 +299,7 @@ def test_load_rejects_splits_in_leaves():
 
 
 def test_load_rejects_missing_and_additional_arrays():
-    contents = unpack(valid_file("squared"))
+    contents = unpack(valid_file("squared_error"))
     with pytest.raises(ModelFileError, match=r"'bins\.edges' is missing"):
         from_bytes(pack(contents.text, {k: v for k, v in contents.arrays.items() if k != "bins.edges"}))
     with pytest.raises(ModelFileError, match=r"'forest\.extra' does not belong"):

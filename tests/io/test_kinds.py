@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
 from hedgerow import AdaBoostClassifier, AnyBoostClassifier, RandomForestClassifier, estimators
+from hedgerow.boosting.adaboost import RULES
 from hedgerow.boosting.costs import SigmoidCost
 from hedgerow.io import ModelFileError, load, reader, save
 from hedgerow.io.models import KINDS as CODECS
@@ -48,6 +49,12 @@ def test_every_estimator_has_a_codec_and_a_case():
     every = {getattr(estimators, name) for name in estimators.__all__}
     assert set(CODECS) == every
     assert {type(make()[0]) for make in KINDS.values()} == every
+
+
+def test_every_update_rule_has_a_case():
+    models = [make()[0] for make in KINDS.values()]
+    used = {RULES[model.algorithm] for model in models if type(model) is AdaBoostClassifier}
+    assert used == set(RULES.values())
 
 
 @pytest.mark.parametrize("name", [*KINDS, *MODELS])

@@ -12,6 +12,7 @@ from hedgerow.kernels import signatures
 from hedgerow.kernels.cpu.records import NODE, Search
 from hedgerow.kernels.native import NativeKernel
 from hedgerow.kernels.signatures import accepts, convert, describe, parse, text_of
+from hedgerow.losses import LOSSES, make_loss
 from hedgerow.selection import AUTO, METHODS, make_model
 from hedgerow.theory import certify
 from hedgerow.vision import CascadeTrainer, load_cascade
@@ -115,6 +116,14 @@ def test_every_listed_kernel_exists_and_no_signature_is_listed_twice():
                 assert (name, signature) not in names
                 names.add((name, signature))
     assert len(names) < 150
+
+
+def test_the_kernels_of_all_losses_are_listed():
+    listed = {name for kernels in signatures.listed().values() for name in kernels}
+    for task, makers in LOSSES.items():
+        for name in makers:
+            loss = make_loss(name, task=task, n_classes=2 if task == "classification" else None)
+            assert {kernel.name for kernel in loss.kernels} <= listed, name
 
 
 def fit_frame():

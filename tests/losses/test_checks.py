@@ -1,11 +1,12 @@
 """Invalid targets and arguments of losses, the table of names, and custom losses."""
 
 import math
-from pathlib import Path
+import re
 
 import numpy as np
 import pytest
 
+from documents import DOCS
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.losses import (
     LOSSES,
@@ -49,13 +50,14 @@ def test_check_target_names_the_invalid_value(loss, y, message):
 
 def test_every_loss_has_a_case_and_is_documented():
     cases = {make().name for make in MAKERS.values()}
-    guide = Path(__file__).parents[2] / "docs" / "guide" / "gradient-boosting.md"
+    guide, files = DOCS / "guide" / "gradient-boosting.md", DOCS / "files.md"
     estimators = {"classification": GradientBoostingClassifier, "regression": GradientBoostingRegressor}
     for task, names in LOSSES.items():
         for name in names:
             assert name in cases
             assert f'"{name}"' in str(estimators[task].__doc__)
             assert f'| `"{name}"` |' in guide.read_text()
+            assert re.search(rf"^\|.*`{name}`.*score", files.read_text(), re.MULTILINE)
 
 
 def test_every_name_makes_its_loss():

@@ -1,20 +1,11 @@
 """A maker of every loss, and valid data for it."""
 
+from functools import partial
+
 import numpy as np
 
-from hedgerow.losses import (
-    AbsoluteError,
-    BinaryLogLoss,
-    CustomLoss,
-    Exponential,
-    Gamma,
-    Huber,
-    MultinomialLogLoss,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
+from hedgerow.losses import LOSSES, BinaryLogLoss, CustomLoss, Exponential, MultinomialLogLoss, Tweedie
+from hedgerow.losses.base import LossOptions
 
 
 class PseudoHuber:
@@ -29,14 +20,10 @@ class PseudoHuber:
         return (raw - y) / root, 1 / (square * root)
 
 
+OPTIONS = LossOptions(quantile=0.3, alpha=0.7, power=1.4)
+
 MAKERS = {
-    "squared": SquaredError,
-    "absolute": AbsoluteError,
-    "quantile": lambda: Quantile(0.3),
-    "huber": lambda: Huber(0.7),
-    "poisson": Poisson,
-    "gamma": Gamma,
-    "tweedie": lambda: Tweedie(1.4),
+    **{name: partial(make, OPTIONS) for name, make in LOSSES["regression"].items()},
     "tweedie at 1": lambda: Tweedie(1.0),
     "tweedie at 2": lambda: Tweedie(2.0),
     "binary": BinaryLogLoss,

@@ -5,7 +5,7 @@ MODELS are gradient boosting models with different parameters; KINDS are models 
 
 import json
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 import hedgerow as hr
 from hedgerow.container import pack, unpack
 from hedgerow.forest import Forest
+from hedgerow.losses import LOSSES
 from hedgerow.theory import optimize_votes, quantile_grid
 
 
@@ -73,18 +74,14 @@ def without_trees():
     return model, X
 
 
+LOSS_PARAMETERS = {"huber": {"alpha": 0.8}, "quantile": {"quantile": 0.2}, "tweedie": {"power": 1.3}}
+
 MODELS = {
     "two classes": classifier,
     "three classes, categories, names": coloured,
     "exponential": lambda: classifier(loss="exponential", newton=False),
     "class_weight": lambda: classifier(class_weight={0: 1.0, 1: 2.5}),
-    "squared": regressor,
-    "huber": lambda: regressor(loss="huber", alpha=0.8),
-    "quantile": lambda: regressor(loss="quantile", quantile=0.2),
-    "absolute": lambda: regressor(loss="absolute_error"),
-    "poisson": lambda: regressor(loss="poisson"),
-    "gamma": lambda: regressor(loss="gamma"),
-    "tweedie": lambda: regressor(loss="tweedie", power=1.3),
+    **{name: partial(regressor, loss=name, **LOSS_PARAMETERS.get(name, {})) for name in LOSSES["regression"]},
     "constraints": lambda: regressor(monotonic_cst=[1, 0, 0, -1], interaction_cst=[[0, 2], [1]]),
     "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_state=7),
     "early stopping": stopped,

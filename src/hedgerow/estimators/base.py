@@ -1,6 +1,6 @@
 """EnsembleBase: the base class of all estimators; it has the one `fit`.
 
-    check parameters -> validate the input -> (resume from a checkpoint) -> run the engine -> set attributes
+    check parameters -> (read a checkpoint) -> validate the input -> run the engine -> set attributes
 
 `EnsembleBase._fit` does these steps in this order. The `fit` of an estimator has the signature and the
 documentation, and calls it. An estimator defines

@@ -161,9 +161,13 @@ class Loss(abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    @abc.abstractmethod
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Return the constant raw scores (K,) of least loss; finite for every valid target."""
+        """Return the constant raw scores (K,) of least loss; finite for every valid target.
+
+        The default, for one output and a convex loss without a step bound, is a line search from 0.
+        """
+        rows, starts = np.arange(y.size, dtype=np.uint32), np.array([0, y.size], dtype=np.int64)
+        return self.line_search(y, np.zeros((1, y.size)), weight, rows, starts)
 
     @abc.abstractmethod
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:

@@ -68,13 +68,12 @@ class CustomLoss(Loss):
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Start of the user's object, or the best constant."""
-        if callable(getattr(self.user, "start", None)):
-            value = np.asarray(self.user.start(_read_only(y), _read_only(weight)))
-            if value.size != 1:
-                raise ValueError(f"{self.name}.start must return one number; got shape {value.shape}")
-            return _checked(value.reshape(1), f"{self.name}.start", 1)
-        rows, starts = np.arange(y.size, dtype=np.uint32), np.array([0, y.size], dtype=np.int64)
-        return self.line_search(y, np.zeros((1, y.size)), weight, rows, starts)
+        if not callable(getattr(self.user, "start", None)):
+            return super().start(y, weight)
+        value = np.asarray(self.user.start(_read_only(y), _read_only(weight)))
+        if value.size != 1:
+            raise ValueError(f"{self.name}.start must return one number; got shape {value.shape}")
+        return _checked(value.reshape(1), f"{self.name}.start", 1)
 
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
         """Write the user's gradient and hessian, checked."""
