@@ -17,6 +17,7 @@ from hedgerow.datafiles import conversion
 from hedgerow.datafiles.column_types import TypedTable, can_be_category, infer_type, is_text
 from hedgerow.datafiles.conversion import PARTS, to_booleans, to_numbers
 from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
+from hedgerow.datafiles.frames import frame_to_arrow
 from hedgerow.strict_json import JsonChecker
 
 _CHECK = JsonChecker()
@@ -136,6 +137,36 @@ class Recipe:
             _check_unique(typed, column.name)
             features += _features(typed, column)
         return pa.table(features, names=list(self.feature_names))
+
+    def apply_frame(self, frame: Any) -> pa.Table:
+        """Return the table X that the model was fitted to, made from a raw data frame in memory.
+
+        This is `features` for data frames of pandas, polars and Arrow, as users have them before any
+        preparation: texts of numbers and dates, missing markers, categories of any dtype, any order.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame, pyarrow Table or RecordBatch
+            With the columns of the recipe; the target is not needed, and other columns are ignored.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table of the columns `feature_names`, for `predict` of the model.
+
+        Raises
+        ------
+        DataFileError
+            If it is no data frame, a column is missing, or its values have another kind than in training.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> recipe = Recipe("y", "regression", (PlannedColumn("a", "number"),), labels_are="number")
+        >>> recipe.apply_frame(pl.DataFrame({"b": [0, 0], "a": ["1.5", "NA"]})).to_pydict()
+        {'a': [1.5, None]}
+        """
+        return self.features(frame_to_arrow(frame, {column.name for column in self.columns}))
 
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
