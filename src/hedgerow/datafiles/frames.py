@@ -60,14 +60,14 @@ def frame_to_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Tab
 
 def _to_arrow(column: Any, name: str) -> Any:
     if isinstance(column.dtype, nw.Object):
-        return _objects(column.to_list(), name)
+        return values_to_arrow(column.to_list(), name)
     array = column.to_arrow()
     if isinstance(column.dtype, nw.Categorical | nw.Enum) and not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     return array
 
 
-def _objects(values: list[Any], name: str) -> Any:
+def values_to_arrow(values: list[Any], name: str) -> Any:
     """Convert Python objects: of one type as Arrow does, otherwise to texts."""
     known = [None if _is_missing(value) else value for value in values]
     kinds = {type(value) for value in known if value is not None}
