@@ -190,7 +190,7 @@ CASES = {
         "a.csv",
         lines("a,b", "1,#N/A", "#DIV/0!,2", "#REF!,3", "2,#VALUE!"),
         {"a": [1, None, None, 2], "b": [None, 2, 3, None]},
-        says=("'#DIV/0!' is read as missing in 'a' (1)", "'#N/A' is read as missing in 'b' (1)"),
+        says=("'#DIV/0!' is read as missing in 'a' (1 row)", "'#N/A' is read as missing in 'b' (1 row)"),
     ),
     "markers of databases": Case(
         "a.csv",
@@ -201,7 +201,7 @@ CASES = {
         "a.csv",
         lines("a,b", "1,n/a", "NA,2", "-,?", ".,3", "--,4"),
         {"a": [1, None, None, None, None], "b": [None, 2, None, 3, 4]},
-        says=("'NA' is read as missing in 'a' (1)", "'-' is read as missing in 'a' (1)"),
+        says=("'NA' is read as missing in 'a' (1 row)", "'-' is read as missing in 'a' (1 row)"),
     ),
     "empty and spaces": Case("a.csv", "a,b\n1,\n  ,2\n", {"a": [1, None], "b": [None, 2]}, silent=True),
     "NA among two-letter codes is a code": Case(
@@ -379,7 +379,7 @@ CASES = {
         "a.xlsx",
         workbook({"cars": [["Cars"], [], ["hue", "n"], ["red", 1], ["blue", "n/a"], ["Total", 1]]}),
         {"hue": ["red", "blue"], "n": [1, None]},
-        says=("'Cars'", "'Total 1'", "'n/a' is read as missing in 'n' (1)"),
+        says=("'Cars'", "'Total 1'", "'n/a' is read as missing in 'n' (1 row)"),
     ),
     "first sheet of several": Case(
         "a.xlsx",

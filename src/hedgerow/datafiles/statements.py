@@ -74,7 +74,9 @@ def missing_statements(inferred: Mapping[str, InferredColumn], stated: Sequence[
     columns: dict[str, list[str]] = {}
     for name, column in inferred.items():
         for marker, count in column.missing.items():
-            columns.setdefault(marker, []).append(f"{format_value(name)} ({count:,})")
+            columns.setdefault(marker, []).append(
+                f"{format_value(name)} ({count:,} {'row' if count == 1 else 'rows'})"
+            )
     findings = []
     for marker, found in columns.items():
         listed = ", ".join(found[:_NAMED]) + (
