@@ -22,6 +22,7 @@ from hedgerow.datafiles.column_types import can_be_category, is_text, plain_numb
 from hedgerow.datafiles.date_texts import guess_format, parse_dates
 from hedgerow.datafiles.errors import DataFileError, format_value, one_line
 from hedgerow.datafiles.inference import AMONG_NUMBERS, clean_text, infer_column, infer_type
+from hedgerow.datafiles.number_texts import read_numbers
 
 PARTS = ("year", "month", "day", "weekday", "hour", "days")  # in this order
 _MICROSECONDS = 86_400_000_000  # of a day
@@ -167,7 +168,10 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
     if planned.kind == "category":
         return clean_text(column, missing, planned.kept)
     if planned.kind != "date" or not planned.formats:
-        return infer_column(column, decimal=planned.decimal or None, missing=missing).values
+        values = infer_column(column, decimal=planned.decimal or None, missing=missing).values
+        if planned.decimal == "," and is_text(values.type):  # 3.14 is no number of such a column
+            raise _not(values, planned.name, "number", _first_other_number(values))
+        return values
     texts = clean_text(column, [*missing, *AMONG_NUMBERS], ())
     values = parse_dates(texts, planned.formats)
     if values is None:  # in another form, but with the day or the month first as in training
@@ -176,6 +180,14 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
         if is_text(values.type):
             raise _not(texts, planned.name, "date", _first_other(texts, planned.formats, day_first))
     return values
+
+
+def _first_other_number(texts: pa.ChunkedArray) -> int | None:
+    """Return the row of the first text that is not a number with a decimal comma."""
+    for text in pc.unique(texts).drop_null().to_pylist():
+        if read_numbers(pa.chunked_array([[text]]), ",") is None:
+            return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
+    return None
 
 
 def _first_other(texts: pa.ChunkedArray, formats: Sequence[str], day_first: bool) -> int | None:
