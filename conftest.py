@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 COVERED_CASES = 1  # of a parametrised test: tracing slows Python down, and more cases run the same lines
+EVERY_CASE = ("kernels/test_python", "tests/datafiles/")  # tests whose cases run different lines
 NOT_COUNTED = pytest.StashKey[bool]()
 
 # An example may take long: kernels that no estimator calls from Python are compiled at their first call.
@@ -29,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         test = item.nodeid.partition("[")[0]
         cases[test] += 1
-        repeated = cases[test] > COVERED_CASES and "kernels/test_python" not in test
+        repeated = cases[test] > COVERED_CASES and not any(name in test for name in EVERY_CASE)
         random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         slow = any(item.get_closest_marker(name) for name in ("slow", "compare"))
         item.stash[NOT_COUNTED] = repeated or random or slow

@@ -126,7 +126,8 @@ def test_features_drawn_twice_are_the_same_in_every_library():
 
 
 @pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
-def test_dates_are_refused(make):
-    table = make({"day": np.array(["2026-01-01", "2026-01-02"] * 3, "datetime64[us]")})
-    with pytest.raises(ValueError, match=r"Column 'day' has type Datetime.*not supported"):
-        BaggingClassifier(n_estimators=2).fit(table, [0, 1] * 3)
+def test_dates_have_the_keys_of_their_seconds(make):
+    days = np.array(["2026-01-01", "2026-01-02", "NaT"], "datetime64[us]")
+    seconds = np.array([[1767225600.0], [1767312000.0], [np.nan]])
+    keys = row_keys(RawTable.of(make({"day": days}), ""))
+    np.testing.assert_array_equal(keys, row_keys(RawTable.of(seconds, "")))

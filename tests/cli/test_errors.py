@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "header.csv").write_text("a,b,c\n")
     (tmp_path / "ragged.csv").write_text("a,b,c\n1,2,3\n4,5\n6,7,8\n")
-    (tmp_path / "twice.csv").write_text("a,b,a\n1,2,3\n4,5,6\n")
+    (tmp_path / "twice.csv").write_text("a,b,a\n" + "1,2,3\n4,5,6\n" * 9)
     (tmp_path / "one_class.csv").write_text("a,y\n" + "".join(f"{i},same\n" for i in range(30)))
     (tmp_path / "no_label.csv").write_text("a,y\n" + "".join(f"{i},\n" for i in range(30)))
     (tmp_path / "latin.csv").write_bytes("a,y\ncaf\xe9,1\nth\xe9,0\n".encode("latin-1") * 20)
@@ -127,8 +127,18 @@ BAD = {
     ),
     "one class": (["train", "one_class.csv", "--target", "y"], FAILED, ["'y'", "same"]),
     "no label": (["train", "no_label.csv", "--target", "y"], FAILED, ["'y'"]),
-    "free text": (["train", "text.parquet", "--target", "y"], FAILED, ["'remark'", "--drop"]),
-    "nested column": (["train", "nested.parquet", "--target", "y"], FAILED, ["'parts'"]),
+    "free text": (["train", "text.parquet", "--target", "y"], FAILED, ["'remark'", "--categorical"]),
+    "nested column": (
+        ["train", "nested.parquet", "--target", "y", "--strict"],
+        FAILED,
+        ["'parts'", "This works: hedgerow train nested.parquet --target y --strict --drop parts"],
+    ),
+    "date format without a column": ([*TRAIN, "--date-format", "%Y"], USAGE, ["COLUMN=FORMAT"]),
+    "unknown date directive": ([*TRAIN, "--date-format", "bought=%Q"], USAGE, ["%Q is unknown"]),
+    "date format of no column": ([*TRAIN, "--date-format", "buoght=%Y"], FAILED, ["'bought'"]),
+    "wrong date format": ([*TRAIN, "--date-format", "bought=%d.%m.%Y"], FAILED, ["'2020-01-31'", "row 1"]),
+    "unknown decimal sign": ([*TRAIN, "--decimal", ";"], USAGE, ["--decimal ';'"]),
+    "unknown encoding": ([*TRAIN, "--encoding", "latin-99"], USAGE, ["'latin-99'"]),
     "two rows": (["train", "tiny.csv", "--target", "y"], FAILED, ["y"]),
     # --- files
     "no such file": (["train", "cras.csv", "--target", "when"], FAILED, ["cras.csv"]),
@@ -136,8 +146,12 @@ BAD = {
     "empty file": (["train", "empty.csv", "--target", "y"], FAILED, ["empty.csv", "empty"]),
     "header only": (["train", "header.csv", "--target", "a"], FAILED, ["header.csv"]),
     "ragged rows": (["train", "ragged.csv", "--target", "a"], FAILED, ["ragged.csv"]),
-    "a name twice": (["train", "twice.csv", "--target", "b"], FAILED, ["twice.csv", "'a'"]),
-    "not UTF-8": (["train", "latin.csv", "--target", "y"], FAILED, ["latin.csv", "UTF-8"]),
+    "a name twice": (["train", "twice.csv", "--target", "a", "--strict"], FAILED, ["twice.csv", "'a"]),
+    "not UTF-8": (
+        ["train", "latin.csv", "--target", "y", "--strict"],
+        FAILED,
+        ["latin.csv", "UTF-8", "--encoding cp1252"],
+    ),
     "a web page": (["train", "page.csv", "--target", "y"], FAILED, ["page.csv", "web page"]),
     "a spreadsheet": (["train", "sheet.csv", "--target", "y"], FAILED, ["sheet.csv"]),
     "a gzip file cut short": (["train", "cut.csv.gz", "--target", "when"], FAILED, ["cut.csv.gz"]),

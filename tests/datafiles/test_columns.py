@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.datafiles import DataFileError, describe, nearest_names, unknown_name
-from hedgerow.datafiles.column_types import KINDS, classify_values, infer_type, parse_decimal_commas
+from hedgerow.datafiles.column_types import KINDS, classify_values
 from hedgerow.datafiles.conversion import encode_categories, to_timestamps
+from hedgerow.datafiles.inference import infer_type
 
 UTC = dt.UTC
 NOON = dt.datetime(2024, 5, 17, 12, 30)  # noqa: DTZ001 - a moment without zone, as files have it
@@ -33,7 +34,7 @@ NOON = dt.datetime(2024, 5, 17, 12, 30)  # noqa: DTZ001 - a moment without zone,
         (["2024-05-17T12:30", "-"], "timestamp[us]", [NOON, None]),
         (["2024-05-17", "2024-05-17 12:30:00"], "timestamp[us]", [dt.datetime(2024, 5, 17), NOON]),  # noqa: DTZ001
         (["2024-05-17 14:30+02:00"], "timestamp[us, tz=UTC]", [NOON.replace(tzinfo=UTC)]),
-        (["17.05.2024"], "string", ["17.05.2024"]),
+        (["17.05.2024"], "date32[day]", [dt.date(2024, 5, 17)]),
         ([" a ", "-", "?"], "string", ["a", "-", None]),
         (["yes", "NA", "no"], "string", ["yes", None, "no"]),
         (["DE", "NA", "FR"], "string", ["DE", "NA", "FR"]),
@@ -51,20 +52,6 @@ def test_infer_type_converts_text_of_any_layout_only():
     column = pa.chunked_array([[1, 2]])
     assert infer_type(column) is column
     assert infer_type(pa.chunked_array([["1", "2"]], pa.large_string())).type == pa.int64()
-
-
-@pytest.mark.parametrize(
-    ("texts", "values"),
-    [
-        (["3,14", "2"], [3.14, 2.0]),
-        (["0,125", "-1,250"], [0.125, -1.25]),
-        (["1,234", "5,678"], ["1,234", "5,678"]),  # perhaps thousands
-        (["1,2", "x"], ["1,2", "x"]),
-        (["1,2,3"], ["1,2,3"]),
-    ],
-)
-def test_unambiguous_decimal_commas_are_parsed(texts, values):
-    assert parse_decimal_commas(pa.chunked_array([texts])).to_pylist() == values
 
 
 @pytest.mark.parametrize(

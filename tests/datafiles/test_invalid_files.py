@@ -15,7 +15,7 @@ import pytest
 from pyarrow import ipc
 
 from hedgerow.datafiles import DataFileError, read_data
-from hedgerow.datafiles.files import writer_of
+from hedgerow.datafiles.writing import writer_of
 
 parquet_bytes = writer_of("x.parquet")
 ROWS = b"a,b\n" + b"1,2\n" * 1000
@@ -27,6 +27,13 @@ def zipped(*names):
     with zipfile.ZipFile(file, "w") as archive:
         for name in names:
             archive.writestr(name, "x")
+    return file.getvalue()
+
+
+def zip_of(name, data):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, data)
     return file.getvalue()
 
 
@@ -50,7 +57,6 @@ BAD = {
     "header only": (b"a,b\n", "a header of 2 names but no rows"),
     "header without end": (b"a,b", "a header of 2 names but no rows"),
     "no header": (b"5.1,3.5\n4.9,3.0\n", r"holds only numbers \(5\.1, 3\.5\)"),
-    "same name twice": (b"a,b,a\n1,2,3\n", "columns 1 and 3 have the same name 'a'"),
     "short row": (b"a,b\n1,2\n\n3\n4,5\n", "line 4 has 1 field, but the header has 2 names"),
     "long row": (b'a,b\n"1\n2",2\n3,4,5\n', "line 4 has 3 fields, but the header has 2 names"),
     "long row after returns": (b"a,b\r1,2\r3,4,5\r", "line 3 has 3 fields"),
@@ -58,27 +64,33 @@ BAD = {
     "open quote in the last column": (b'a,b\n1,"2\n3,4\n5,6\n', "quote .* line 2 is never closed"),
     "open quote in the first column": (b'a,b\n1,2\n"1,2\n3,4\n', "quote .* line 3 is never closed"),
     "zero byte": (b"a,b\n1,2\n1,\x002\n", "line 3 holds a NUL byte"),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
-    "UTF-16 without mark": ("a,b\n1,2\n".encode("utf-16-be"), "text in UTF-16; save it as UTF-8"),
-    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), "text in UTF-32; save it as UTF-8"),
-    "Latin-1": ("a,b\nAnn,2\nJosé,1\n".encode("latin-1"), "line 3 is not UTF-8 .*'é'.*Latin-1"),
-    "Latin-1 in the header": ("größe,b\n1,2\n".encode("latin-1"), "line 1 is not UTF-8"),
     "web page": (b"\n<!DOCTYPE html><html></html>", "it is a web page"),
     "packed web page": (gzip.compress(b"<html>"), "it is a web page"),
-    "workbook": (zipped("[Content_Types].xml", "xl/workbook.xml"), "it is an Excel workbook"),
     "old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "it is an old Excel"),
-    "zip": (zipped("data.csv"), "it is a zip archive; decompress it first"),
     "tar": (b"a.csv".ljust(257, b"\0") + b"ustar", "it is a tar archive; decompress it first"),
     "ARFF": (b"@RELATION iris\n@ATTRIBUTE x NUMERIC\n@DATA\n1\n", "it is an ARFF file"),
     "long field in the header": (b"x" * (csv.field_size_limit() + 10) + b",y\n1,2\n", "is not a header of"),
-    "late byte of Latin-1": (b"name,y\n" + b"abc,1\n" * 180_000 + b"caf\xe9,1\n", "line 180002 is not UTF-8"),
     "NumPy archive": (zipped("a.npy"), "it is a NumPy archive"),
     "pickle": (pickle.dumps([1, 2]), "it is a Python pickle"),
     "pickled array": (pickle.dumps(np.arange(3)), "it is a Python pickle"),
-    "JSON": (b'[{"a": 1}]', "it is JSON"),
-    "JSON lines": (b'{"a": 1}\n{"a": 2}\n', "it is JSON"),
+    "JSON": (b'[{"a": 1}]', "it is a JSON array; write one object per line"),
     "model": (b'\x40\0\0\0\0\0\0\0{"__metadata__":{"sha256":"0","hedgerow":"{}"}}', "it is a Hedgerow model"),
-    "database": (b"SQLite format 3\0", "it is an SQLite database"),
+    "database": (b"SQLite format 3\0", "begins as an SQLite database but cannot be read"),
+    "DuckDB database": (b"12345678DUCK", "begins as a DuckDB database but cannot be read"),
+    "packed database": (gzip.compress(b"SQLite format 3\0"), "it is a database inside another file"),
+    "workbook without content": (
+        zipped("[Content_Types].xml", "xl/workbook.xml"),
+        "begins as a workbook but",
+    ),
+    "zip of two files": (zipped("a.csv", "b.csv"), r"zip archive of 2 files \('a.csv', 'b.csv'\); name one"),
+    "zip of nothing": (zipped("folder/"), "it is a zip archive without files"),
+    "zip of a zip": (zip_of("a.zip", zipped("b.csv")), "it is a zip archive inside another one"),
+    "zip cut": (zip_of("a.csv", ROWS)[:-30], "begins as a zip archive or workbook but is damaged"),
+    "mixed encodings": (
+        "Zoë,1\nJosé,2\n".encode() * 9 + b"caf\xe9,3\n",
+        "line 19 is not UTF-8 .*mixes encodings",
+    ),
+    "JSON of several lines": (b'{\n "a": [1,\n 2]\n', "it is JSON, but not JSON lines"),
     "image": (b"\x89PNG\r\n\x1a\n", "it is an image"),
     "junk": (bytes(range(1, 256)) * 4, "it is not text"),
     "gzip cut": (gzip.compress(ROWS)[:-12], f"its gzip {CUT}"),

@@ -1,12 +1,13 @@
 """make_recipe: the task of a target, columns that are rejected, and notes for the user."""
 
 import datetime as dt
+import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.datafiles import DataFileError, make_recipe
+from hedgerow.datafiles import DataFileError, ReadOptions, TypedTable, UndecidedError, make_recipe
 
 N = 60
 DAY = dt.date(2024, 5, 17)
@@ -74,30 +75,53 @@ def test_make_recipe_rejects_targets_that_cannot_be_learned(target, task, messag
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            NAMES,
-            r"column 'c' is free text: 60 different values in 60 rows, such as 'Person 0'; --drop c, or ",
-        ),
-        (["fine\nthing " + name for name in NAMES], r"such as 'fine\\nthing Person 0'"),
-        (
-            [f"{number % 28 + 1}.{number % 12 + 1}.2024" for number in range(N)],
-            "dates must be written as 2024-05-17",
-        ),
-        ([[1], [2]] * 30, r"column 'c' has the type list<.*>, which cannot be used; --drop c"),
-        ([b"a", b"b"] * 30, "column 'c' has the type binary, which cannot be used; --drop c"),
-    ],
-)
-def test_make_recipe_rejects_unusable_columns_with_advice(values, message):
+UNUSABLE = [
+    (NAMES, "an identifier or free text: 60 different values in 60 rows, such as 'Person 0'"),
+    (["fine\nthing " + name for name in NAMES], r"such as 'fine\\nthing Person 0'"),
+    ([*NAMES[:-1], NAMES[0]], "^free text: 59 different values in 60 rows"),
+    ([[1], [2]] * 30, "its type list<.*> cannot be used"),
+    ([b"a", b"b"] * 30, "its type binary cannot be used"),
+]
+
+
+@pytest.mark.parametrize(("values", "reason"), UNUSABLE)
+def test_unusable_columns_are_left_out_with_the_reason(values, reason):
     data = table(c=values, y=["no", "yes"] * 30)
-    with pytest.raises(DataFileError, match=message) as caught:
-        make_recipe(data, "y")
-    assert str(caught.value).isprintable()
-    recipe = make_recipe(data, "y", drop=["c"])
+    recipe = make_recipe(data, "y")
     assert recipe.feature_names == ("x",)
+    ((name, stated),) = recipe.dropped
+    assert name == "c"
+    assert re.search(reason, stated)
+    assert stated.isprintable()
+
+
+@pytest.mark.parametrize(("values", "reason"), UNUSABLE)
+def test_strict_refuses_unusable_columns_with_the_option_that_works(values, reason):
+    data = table(c=values, y=["no", "yes"] * 30)
+    with pytest.raises(UndecidedError, match=reason.lstrip("^")) as caught:
+        make_recipe(data, "y", strict=True)
+    assert caught.value.options == "--drop c"
+    assert str(caught.value).isprintable()
+    recipe = make_recipe(data, "y", drop=["c"], strict=True)
     assert recipe.dropped == (("c", "requested"),)
+
+
+def test_all_problems_are_reported_at_once():
+    numbers = [str(number) for number in range(N)]
+    data = table(
+        age=["unknown", *numbers[1:]],
+        size=[*numbers[:-2], "too big", "too big"],
+        y=["no", "yes"] * 30,
+    )
+    with pytest.raises(UndecidedError) as caught:
+        make_recipe(data, "y")
+    assert caught.value.options == "--missing unknown --missing 'too big'"
+    for text in ("2 problems", "column 'age' holds numbers, but 'unknown' in 1 rows", "'too big' in 2 rows"):
+        assert text in str(caught.value)
+    known = TypedTable(data, ReadOptions(missing=("unknown", "too big")))
+    recipe = make_recipe(known, "y", strict=True)
+    assert recipe.features(known)["size"].null_count == 2
+    assert recipe.missing == ("unknown", "too big")
 
 
 def test_free_text_may_be_named_categorical():
@@ -108,8 +132,9 @@ def test_free_text_may_be_named_categorical():
 
 
 def test_names_with_spaces_are_quoted_for_the_command_line():
-    with pytest.raises(DataFileError, match="--drop 'full name', or --categorical 'full name'"):
-        make_recipe(pa.table({"full name": NAMES, "y": ["no", "yes"] * 30}), "y")
+    data = table(**{"full name": NAMES, "y": ["no", "yes"] * 30})
+    with pytest.raises(UndecidedError, match="solved by --drop 'full name'"):
+        make_recipe(data, "y", strict=True)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +178,7 @@ def test_unusual_columns_have_notes():
     )
     printed = " ".join(make_recipe(data, "y").notes)
     assert "'number' counts the rows, as an identifier does" in printed
-    assert "'day' looks like dates ('1/5/2024') but is used as categories" in printed
+    assert "'day' holds dates such as '1/5/2024', read as month/day/year (no value decides" in printed
     assert "'digits' is text whose values are all numbers" in printed
     assert "'x'" not in printed
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, ipc, parquet
 
-from hedgerow.datafiles import DataFileError, delimited, files, read_data, write_data
+from hedgerow.datafiles import DataFileError, delimited, read_data, write_data
+from hedgerow.datafiles.writing import writer_of
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
 
@@ -71,7 +72,7 @@ def test_the_separator_gives_all_lines_equally_many_fields(tmp_path):
 )
 def test_compression_is_detected_from_the_content(tmp_path, pack):
     assert read(tmp_path, pack(b"a,b\n1,x\n2,\n3,z\n")) == {"a": [1, 2, 3], "b": ["x", None, "z"]}
-    assert read(tmp_path, pack(files.writer_of("x.parquet")(TABLE))) == TABLE.to_pydict()
+    assert read(tmp_path, pack(writer_of("x.parquet")(TABLE))) == TABLE.to_pydict()
 
 
 def write_stream(table, path):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.datafiles import DataFileError, Recipe, describe, make_recipe, read_data, write_data
-from hedgerow.datafiles.column_types import infer_type
+from hedgerow.datafiles.inference import infer_type
 
 QUICK = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

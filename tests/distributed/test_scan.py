@@ -194,7 +194,7 @@ def test_a_target_may_have_other_partitions():
         ([{"a": [1, 2]}, {"a": [1j, 2]}], "Complex data not supported: Column 'a'"),
         ([{"a": []}, {"a": []}], "Found array with 0 sample(s)"),
         (
-            [{"a": pd.to_datetime(["2020-01-01"])}, {"a": pd.to_datetime([None])}],
+            [{"a": pd.to_timedelta([1])}, {"a": pd.to_timedelta([None])}],
             "partition 0 of X: Column 'a'",
         ),
         (

@@ -108,12 +108,12 @@ def test_columns_may_have_another_order_in_later_files(tmp_path):
         ({"columns": ["y"]}, "columns='y': in .* there is no column 'y'"),
         ({}, "Column 'text' holds strings .for example 'a'.. If its values are categories"),
         ({"columns": ["nested"]}, "Column 'nested' has type List.*, which is not supported"),
-        ({"columns": ["day"]}, "Column 'day' has type Date, which is not supported"),
+        ({"columns": ["wait"]}, "Column 'wait' has type Duration.*, which is not supported"),
     ],
 )
 def test_missing_and_unsupported_columns_are_rejected(tmp_path, options, text):
     columns = {"x": [1.0], "text": ["a"], "label": [0]}
-    others = {"nested": pa.array([[1]]), "day": pa.array([0], pa.date32())} if options else {}
+    others = {"nested": pa.array([[1]]), "wait": pa.array([0], pa.duration("s"))} if options else {}
     with pytest.raises(ValueError, match=text):
         scanned(put(tmp_path / "rows", **columns, **others), **{"target": "label"} | options)
 

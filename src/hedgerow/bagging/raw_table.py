@@ -22,7 +22,7 @@ from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.kernels.cpu.binning import add_keys, add_sparse_keys
 from hedgerow.table import Schema
 from hedgerow.table.columns import is_missing, string_names
-from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
+from hedgerow.table.frames import FrameSource, as_frame, proper_numbers, seconds_since_1970
 from hedgerow.table.reading import as_array, as_csr, check_not_empty
 from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
 from hedgerow.threads import rows_per_block
@@ -176,6 +176,8 @@ def _values(column: Any) -> Any:
     dtype = column.dtype
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return proper_numbers(column)
+    if isinstance(dtype, (nw.Datetime, nw.Date)):
+        return seconds_since_1970(column)
     return column.to_list() if dtype.is_nested() else column.to_numpy()
 
 

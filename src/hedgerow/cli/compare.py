@@ -1,12 +1,13 @@
 """`hedgerow compare` and `hedgerow demo`: methods side by side, on a table or on three known data sets."""
 
 from pathlib import Path
+from typing import Any
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.table_model import print_table, read_training_table
+from hedgerow.cli.table_model import ReadingOptions, print_table, read_training_table
 from hedgerow.selection import METHODS
 from hedgerow.selection import compare as compare_methods
 
@@ -18,20 +19,19 @@ def compare(
     method: list[str] | None,
     folds: int,
     task: str,
-    drop: list[str] | None,
-    categorical: list[str] | None,
     seed: int,
     threads: int | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Cross-validate every method on the same folds, with times."""
+    """Cross-validate every method on the same folds, with times; `settings` describe the file."""
     output = Output(as_json)
     for name in method or ():
         options.check_choice("--method", name, tuple(METHODS))
     if not 2 <= folds <= 100:
         raise UsageError(f"--folds {folds} is not allowed: it must be a whole number from 2 to 100")
     options.check_numbers(seed, threads)
-    table = read_training_table(data, target, task=task, drop=drop, categorical=categorical)
+    table = read_training_table(data, target, ReadingOptions(**settings), task=task)
     print_table(table, output)
     with output.progress("comparing") as progress, input_errors():
         comparison = compare_methods(

@@ -20,7 +20,7 @@ from hedgerow.datafiles.errors import DataFileError
 FAILED, WRONG_USAGE, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 TRACEBACK = "HEDGEROW_TRACEBACK"  # set this variable to see the traceback of an error
 
-_MAX_LENGTH = 600  # characters of a message; an error may quote the data at length
+_MAX_LENGTH = 2000  # characters of a message; an error may quote the data at length, or list columns
 
 
 class UsageError(Exception):

@@ -65,7 +65,7 @@ def certify(
     if data is None:
         certificate = _stored_certificate(loaded, delta, output)
     else:
-        table = loaded.prepare(data, read_table_file(data), output)
+        table = loaded.prepare(data, read_table_file(data, loaded.recipe.read_options), output)
         certificate = certify_model(
             loaded.model, *table.take(table.test), delta=delta, is_chosen=loaded.is_chosen
         )
@@ -100,7 +100,7 @@ def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool,
     options.check_numbers(seed, None)
     replaces = check_output_file("--out", path, force=force, suffixes=(".html",), others=(model, data))
     loaded = read_model(model)
-    table = loaded.prepare(data, read_table_file(data), output)
+    table = loaded.prepare(data, read_table_file(data, loaded.recipe.read_options), output)
     print_table(table, output)
     evaluation = evaluate(loaded.model, table, _choice(loaded))
     trained_by = loaded.card.get("command")

@@ -49,7 +49,7 @@ def _explain_rows(
     """Add permutation importances, if the table has the target, and partial dependence."""
     from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay  # noqa: PLC0415
 
-    table = read_table_file(data)
+    table = read_table_file(data, loaded.recipe.read_options)
     X, y = loaded.recipe.features(table), None
     if loaded.recipe.target in table.column_names:
         prepared = loaded.prepare(data, table, output)

@@ -49,16 +49,43 @@ def run_command(module: str, function: str, arguments: Mapping[str, Any]) -> Non
     getattr(import_module(f"hedgerow.cli.{module}"), function)(**arguments)
 
 
-Data = Annotated[Path, argument("DATA", "A table: CSV (also compressed), Parquet or Arrow.")]
+Data = Annotated[
+    Path,
+    argument(
+        "DATA",
+        "A table: CSV, JSON lines, Parquet or Arrow (also compressed), Excel (book.xlsx::Sheet), a database "
+        "(file.db::table), or - for standard input.",
+    ),
+]
 Model = Annotated[Path, argument("MODEL", "A model file of `hedgerow train`.")]
 Target = Annotated[str, option("COLUMN", "The column to predict.", "--target", "-t")]
 Task = Annotated[str, option("NAME", "The kind of target: auto, classification or regression.")]
 Drop = Annotated[
-    list[str] | None, option("COLUMN", "A column to leave out; can be repeated.", "--drop", "-d")
+    list[str] | None,
+    option("COLUMNS", "Columns to leave out, separated by commas; can be repeated.", "--drop", "-d"),
 ]
 Categorical = Annotated[
     list[str] | None,
-    option("COLUMN", "A column to use as categories; can be repeated.", "--categorical", "-c"),
+    option(
+        "COLUMNS",
+        "Columns to use as categories, separated by commas; can be repeated.",
+        "--categorical",
+        "-c",
+    ),
+]
+DateFormat = Annotated[
+    list[str] | None,
+    option("COLUMN=FORMAT", "The format of dates, as for strptime: born=%d.%m.%Y; can be repeated."),
+]
+Decimal = Annotated[str | None, option("SIGN", "The decimal sign of all numbers: . or ,")]
+Missing = Annotated[
+    list[str] | None, option("TEXT", "A text that means a missing value; can be repeated.", "--missing")
+]
+Encoding = Annotated[
+    str | None, option("NAME", "The encoding of a text file, such as cp1252; detected by default.")
+]
+Strict = Annotated[
+    bool, flag("Refuse a file if anything about it has to be guessed or left out.", "--strict")
 ]
 MetricName = Annotated[
     str | None,

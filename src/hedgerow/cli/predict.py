@@ -37,7 +37,7 @@ def predict(
     options.check_numbers(0, threads)
     replaces = check_output_file("--out", out, force=force, suffixes=SUFFIXES, others=(model, data))
     loaded = read_model(model)
-    table = read_table_file(data)
+    table = read_table_file(data, loaded.recipe.read_options)
     for name in keep or ():
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")
@@ -53,9 +53,10 @@ def predict(
             raise UsageError(
                 f"{option}: the predictions also have a column {name!r}; rename the one in {data}"
             )
-    result = table.table.select(kept)
-    for name, column in zip(predicted.column_names, predicted.columns, strict=True):
-        result = result.append_column(name, column)
+    for finding in table.findings:
+        output.note(finding.text)
+    copied = {name: table.kept_values(name) for name in kept}
+    result = pa.table(copied | dict(zip(predicted.column_names, predicted.columns, strict=True)))
     scores = _scores(loaded, table)
     if out is None:
         csv.write_csv(result, sys.stdout.buffer)

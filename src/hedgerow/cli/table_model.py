@@ -28,19 +28,25 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
 from hedgerow.cli import options
-from hedgerow.cli.errors import CommandError, input_errors
+from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_choice
 from hedgerow.cli.output import Output
 from hedgerow.container import ModelFileError
 from hedgerow.datafiles import (
     DataFileError,
+    ReadOptions,
     Recipe,
     TableSummary,
     TypedTable,
+    UndecidedError,
     describe,
     make_recipe,
     read_typed,
+    unknown_name,
 )
+from hedgerow.datafiles.date_texts import format_pattern
+from hedgerow.datafiles.encodings import check_encoding
+from hedgerow.datafiles.files import split_source
 from hedgerow.io import load, load_card
 from hedgerow.selection import hold_out, take_rows
 
@@ -48,7 +54,8 @@ TASKS = ("auto", "classification", "regression")
 KIND = "hedgerow table model 1"
 DATA_SUFFIXES = (
     *(".gz", ".bz2", ".zst", ".lz4", ".xz"),
-    *(".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather"),
+    *(".zip", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xlsx"),
+    *(".db", ".sqlite", ".duckdb"),
 )
 
 
@@ -77,43 +84,94 @@ class PreparedTable:
 
 def file_checksum(path: Path) -> str | None:
     """Return the SHA-256 of a file; None for a pipe, which cannot be read again."""
-    if not path.is_file():
+    file_path, inner = split_source(path)
+    if not file_path.is_file():
         return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with file_path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update((inner or "").encode())  # another sheet is another table
+    return digest.hexdigest()
 
 
 def read_training_table(
     path: Path,
     target: str,
+    reading: "ReadingOptions",
     *,
     task: str = "auto",
-    drop: list[str] | None = None,
-    categorical: list[str] | None = None,
     share: float = 0.0,
     seed: int = 0,
 ) -> PreparedTable:
     """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
     check_choice("--task", task, TASKS)
-    table = read_table_file(path)
+    table = read_table_file(path, reading.read_options())
     with errors_of(path):
+        unknown = [name for name in reading.date_columns() if name not in table.column_names]
+        if unknown:
+            raise DataFileError(f"--date-format: {unknown_name(unknown[0], table.column_names)}")
         recipe = make_recipe(
             table,
             target,
             task=None if task == "auto" else task,
-            drop=drop or (),
-            categorical=categorical or (),
+            drop=_columns(reading.drop, table),
+            categorical=_columns(reading.categorical, table),
+            strict=reading.strict,
         )
     return prepare_table(path, table, recipe, share, seed)
 
 
+@dataclass(frozen=True)
+class ReadingOptions:
+    """The options of a command that describe the training file."""
+
+    drop: list[str] | None = None
+    categorical: list[str] | None = None
+    date_format: list[str] | None = None
+    decimal: str | None = None
+    missing: list[str] | None = None
+    encoding: str | None = None
+    strict: bool = False
+
+    def read_options(self) -> ReadOptions:
+        """Return the options for reading the file; raise UsageError for values that no file can have."""
+        if self.decimal not in (None, ".", ","):
+            raise UsageError(f"--decimal {self.decimal!r} is not allowed: it must be . or ,")
+        try:
+            for form in self.date_columns().values():
+                format_pattern(form)
+            if self.encoding is not None:
+                check_encoding(self.encoding)
+        except DataFileError as error:
+            raise UsageError(str(error)) from error
+        return ReadOptions(self.encoding, self.decimal, tuple(self.missing or ()), self.date_columns())
+
+    def date_columns(self) -> dict[str, str]:
+        """Return the format of dates for each column that --date-format names."""
+        for text in self.date_format or ():
+            if "=%" not in text:
+                raise UsageError(
+                    f"--date-format {text} is not allowed: it must be COLUMN=FORMAT, such as born=%d.%m.%Y"
+                )
+        pairs = [text.partition("=%") for text in self.date_format or ()]
+        return {name: f"%{form}" for name, _, form in pairs}
+
+
+def _columns(listed: list[str] | None, table: TypedTable) -> list[str]:
+    """Split lists of columns at commas, except in names that contain one."""
+    names = table.column_names
+    return [name for text in listed or () for name in ([text] if text in names else text.split(","))]
+
+
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Begin the messages of errors of a table with the name of its file."""
+    """Begin the messages of errors of a table with the name of its file, and propose a command that works."""
     try:
         yield
     except DataFileError as error:
-        raise DataFileError(f"{path}: {error}") from error
+        command = ""
+        if isinstance(error, UndecidedError) and error.is_solved:
+            command = f". This works: {options.command_line()} {error.options}"
+        raise DataFileError(f"{path}: {error}{command}") from error
 
 
 def prepare_table(path: Path, table: TypedTable, recipe: Recipe, share: float, seed: int) -> PreparedTable:
@@ -235,11 +293,11 @@ def is_model_file(path: Path) -> bool:
     return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
 
 
-def read_table_file(path: Path) -> TypedTable:
+def read_table_file(path: Path, how: ReadOptions | None = None) -> TypedTable:
     """Read a table; a model file in its place is an error that says so."""
     if is_model_file(path):
         raise CommandError(f"{path} is a model file; a table is required: CSV, Parquet or Arrow")
-    return read_typed(path)
+    return read_typed(path, options=how)
 
 
 def _check_hold_out(data: Any, hold_out: Any) -> None:

@@ -7,7 +7,7 @@ training rows.
 
 import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ from hedgerow.cli.table_model import (
     DATA_SUFFIXES,
     KIND,
     PreparedTable,
+    ReadingOptions,
     file_checksum,
     print_table,
     read_training_table,
 )
+from hedgerow.datafiles.files import split_source
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.io import save
 from hedgerow.selection import AUTO, METHODS, METRICS, choose, make_model, take_rows
@@ -72,14 +74,13 @@ def train(
     out: Path | None,
     report: Path | None,
     task: str,
-    drop: list[str] | None,
-    categorical: list[str] | None,
     force: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
     """Fit the best ensemble to a table, and save it with its certificate."""
     output = Output(as_json)
+    reading = ReadingOptions(**{field.name: settings.pop(field.name) for field in fields(ReadingOptions)})
     chosen = TrainOptions(**settings)
     chosen.check()
     model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
@@ -87,9 +88,7 @@ def train(
     replaces_report = check_output_file(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
-    table = read_training_table(
-        data, target, task=task, drop=drop, categorical=categorical, share=chosen.hold_out, seed=chosen.seed
-    )
+    table = read_training_table(data, target, reading, task=task, share=chosen.hold_out, seed=chosen.seed)
     _check_table(table, chosen)
     print_table(table, output)
     evaluation, leaks = _fit_and_evaluate(table, chosen, output)
@@ -179,13 +178,16 @@ def _print_evaluation(
 def _stem(path: Path) -> str:
     """Return the name of a file without folders and suffixes of data files.
 
-    >>> _stem(Path("data/cars.v2.csv.gz"))
-    'cars.v2'
+    >>> _stem(Path("data/cars.v2.csv.gz")), _stem(Path("cars.xlsx::2024")), _stem(Path("-"))
+    ('cars.v2', 'cars-2024', 'model')
     """
-    name = path.name
+    file_path, inner = split_source(path)
+    name = file_path.name
     for suffix in DATA_SUFFIXES:
         name = name.removesuffix(suffix)
-    return name or "model"
+    if inner is not None:
+        name += f"-{Path(inner).stem}"
+    return name if name.strip("-") else "model"
 
 
 def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) -> dict[str, Any]:

@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.datafiles.errors import DataFileError, nearest_names, unknown_name
 
 if TYPE_CHECKING:
-    from hedgerow.datafiles.column_types import TypedTable
-    from hedgerow.datafiles.files import read_data, read_typed, write_data
+    from hedgerow.datafiles.files import read_data, read_typed
+    from hedgerow.datafiles.findings import ReadOptions, UndecidedError
     from hedgerow.datafiles.planning import make_recipe
     from hedgerow.datafiles.recipe import PlannedColumn, Recipe
     from hedgerow.datafiles.summary import ColumnSummary, TableSummary, describe
+    from hedgerow.datafiles.typed_table import TypedTable
+    from hedgerow.datafiles.writing import write_data
 
 _MODULES = {
-    "column_types": ("TypedTable",),
-    "files": ("read_data", "read_typed", "write_data"),
+    "files": ("read_data", "read_typed"),
+    "findings": ("ReadOptions", "UndecidedError"),
     "planning": ("make_recipe",),
     "recipe": ("PlannedColumn", "Recipe"),
     "summary": ("ColumnSummary", "TableSummary", "describe"),
+    "typed_table": ("TypedTable",),
+    "writing": ("write_data",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -31,9 +35,11 @@ __all__ = [
     "ColumnSummary",
     "DataFileError",
     "PlannedColumn",
+    "ReadOptions",
     "Recipe",
     "TableSummary",
     "TypedTable",
+    "UndecidedError",
     "describe",
     "make_recipe",
     "nearest_names",

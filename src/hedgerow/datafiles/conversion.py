@@ -11,13 +11,18 @@ is "true", 2024-05-17T00:00 is "2024-05-17". Texts with leading zeros are not nu
 
 import math
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.column_types import can_be_category, clean_text, infer_type, is_text, plain_numbers
+from hedgerow.datafiles.column_types import can_be_category, is_text, plain_numbers
+from hedgerow.datafiles.date_texts import guess_format, parse_dates
 from hedgerow.datafiles.errors import DataFileError, format_value, one_line
+from hedgerow.datafiles.inference import AMONG_NUMBERS, clean_text, infer_column, infer_type
+from hedgerow.datafiles.number_texts import read_numbers
 
 PARTS = ("year", "month", "day", "weekday", "hour", "days")  # in this order
 _MICROSECONDS = 86_400_000_000  # of a day
@@ -153,6 +158,46 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 # --- columns of a recipe
+
+
+def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) -> pa.ChunkedArray:
+    """Convert texts in the way of a `PlannedColumn`; texts that do not fit stay texts, except for dates.
+
+    `missing` are further markers of missing values.
+    """
+    if planned.kind == "category":
+        return clean_text(column, missing, planned.kept)
+    if planned.kind != "date" or not planned.formats:
+        values = infer_column(column, decimal=planned.decimal or None, missing=missing).values
+        if planned.decimal == "," and is_text(values.type):  # 3.14 is no number of such a column
+            raise _not(values, planned.name, "number", _first_other_number(values))
+        return values
+    texts = clean_text(column, [*missing, *AMONG_NUMBERS], ())
+    values = parse_dates(texts, planned.formats)
+    if values is None:  # in another form, but with the day or the month first as in training
+        day_first = any(re.search("%d.*%m", form) for form in planned.formats)
+        values = infer_column(texts, missing=missing, day_first=day_first).values
+        if is_text(values.type):
+            raise _not(texts, planned.name, "date", _first_other(texts, planned.formats, day_first))
+    return values
+
+
+def _first_other_number(texts: pa.ChunkedArray) -> int | None:
+    """Return the row of the first text that is not a number with a decimal comma."""
+    for text in pc.unique(texts).drop_null().to_pylist():
+        if read_numbers(pa.chunked_array([[text]]), ",") is None:
+            return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
+    return None
+
+
+def _first_other(texts: pa.ChunkedArray, formats: Sequence[str], day_first: bool) -> int | None:
+    """Return the row of the first text that is not a date."""
+    for text in pc.unique(texts).drop_null().to_pylist():
+        guess = guess_format(text, day_first=day_first)
+        one = pa.chunked_array([[text]])
+        if parse_dates(one, [*formats, *([guess] if guess else [])]) is None:
+            return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
+    return None
 
 
 def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

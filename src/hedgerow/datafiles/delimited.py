@@ -1,7 +1,8 @@
 """Parse delimited text, as bytes in memory, into an Arrow table of texts.
 
-Python's csv module reads the header; Arrow reads the rows, every column as text, so that no type depends on
-the block of a value. `column_types` then infers the types from whole columns.
+Python's csv module reads the first rows, among which `layout` finds the header; Arrow reads the rows, every
+column as text, so that no type depends on the block of a value. `inference` then finds the types from whole
+columns.
 """
 
 import csv
@@ -13,37 +14,47 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from hedgerow.datafiles.column_types import MISSING
-from hedgerow.datafiles.errors import DataFileError, check_columns, check_distinct, format_value, one_line
+from hedgerow.datafiles.errors import DataFileError, check_columns, format_value, one_line
+from hedgerow.datafiles.findings import Finding
+from hedgerow.datafiles.layout import find_layout, is_footer
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED_LINES = 50
 _SNIFFED_BYTES = 1 << 20
 _BLOCK = 1 << 23  # bytes parsed at once; a single row may be longer, see _parsed
 _LARGEST_BLOCK = (1 << 31) - 1
+_LAST_BYTES = 4096  # in which footers are searched
+_MOST_FOOTERS = 5  # lines
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(rb"[ \t]*(?:\r\n|\r|\n)")
 _INK = re.compile(rb"[^ \t\r\n]")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f]")
-_BOM = b"\xef\xbb\xbf"
+_SEPARATOR_LINE = re.compile(rb"\"?sep=(.)\"?[ \t]*(?:\r\n|\r|\n)", re.IGNORECASE)
 
 
 class Header(NamedTuple):
-    """The header line of a text table."""
+    """The header of a text table."""
 
     names: tuple[str, ...]
     separator: str
     start: int  # offset of the rows, in bytes
+    stop: int  # offset after the last row
     lines: int  # number of lines before the rows
+    findings: list[Finding]
 
 
-def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> tuple[pa.Table, str]:
-    r"""Return the table of texts in these bytes, and the separator.
+class TextTable(NamedTuple):
+    """A table of texts with its separator, and what was found out."""
 
-    Values that are missing in any column are null.
+    table: pa.Table
+    separator: str
+    findings: list[Finding]
 
-    >>> table, separator = read_delimited(b"a;b\n1;x\n2;\n")
-    >>> table.to_pydict(), separator
+
+def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> TextTable:
+    r"""Return the table of texts in these bytes of UTF-8; empty values are null.
+
+    >>> found = read_delimited(b"a;b\n1;x\n2;\n")
+    >>> found.table.to_pydict(), found.separator
     ({'a': ['1', '2'], 'b': ['x', None]}, ';')
     """
     if b"\0" in data:
@@ -51,41 +62,89 @@ def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> tuple[p
         raise DataFileError(f"line {line} holds a NUL byte; it is not a text file, or it is damaged")
     header = read_header(data)
     check_columns(columns, header.names)
+    data = data[: header.stop]
     table = _parsed(data, header, list(header.names) if columns is None else list(columns))
     if table.num_rows == 0:
         raise DataFileError(f"it holds a header of {len(header.names)} names but no rows")
     _check_last_quote(data, header, table)
-    return table, header.separator
+    return TextTable(table, header.separator, header.findings)
 
 
 def read_header(data: bytes) -> Header:
-    r"""Read the names and the separator, and find the start of the rows.
+    r"""Read the names and the separator, and find the start and the end of the rows.
 
     Leading and trailing spaces of names are removed. A column without a name is called column_N, from 1.
 
-    >>> read_header(b"\xef\xbb\xbfa;b c\n1;2\n").names
+    >>> read_header(b"a;b c\n1;2\n").names
     ('a', 'b c')
     """
-    start = len(_BOM) if data.startswith(_BOM) else 0
-    if not _INK.search(data, start):
+    if not _INK.search(data):
         raise DataFileError("it is empty")
-    lines = 0
+    start = lines = 0
     while blank := _BLANK.match(data, start):
         start, lines = blank.end(), lines + 1
+    stated = _SEPARATOR_LINE.match(data, start)
+    if stated:
+        start, lines = stated.end(), lines + 1
     head = data[start : start + _SNIFFED_BYTES]
-    try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        if error.start < len(head) - 4 or len(head) == len(data) - start:  # not a truncated character
-            raise _not_utf8(data, start + error.start) from error
-        text = head[: error.start].decode()
-    separator = _separator(text, whole=len(head) == len(data) - start)
+    text = head.decode(errors="ignore")  # the last character may be truncated
+    whole = len(head) == len(data) - start
+    separator = stated[1].decode() if stated else _separator(text, whole=whole)
     reader = _LineReader(data, start)
+    rows, ends = [], []
     try:
-        fields = next(csv.reader(reader, delimiter=separator))
+        for row in csv.reader(reader, delimiter=separator):
+            if row and (len(row) > 1 or row[0].strip()):
+                rows.append(row)
+                ends.append((reader.offset, reader.lines))
+            if len(rows) > _SNIFFED_LINES or reader.offset > start + _SNIFFED_BYTES:
+                break
     except (csv.Error, UnicodeDecodeError) as error:
-        raise DataFileError(f"its first line is not a header of names ({one_line(error, 80)})") from error
-    return Header(_clean_names(fields), separator, reader.offset, lines + reader.lines)
+        if not rows:
+            raise DataFileError(f"its first line is not a header of names ({one_line(error, 80)})") from error
+    complete = reader.offset >= len(data)
+    layout = find_layout(rows[: len(rows) - _n_footers(rows)] if complete else rows)
+    first, above = ends[layout.first - 1]
+    stop, findings = _without_footers(data, first, separator, len(layout.names))
+    return Header(layout.names, separator, first, stop, lines + above, [*layout.findings, *findings])
+
+
+def _n_footers(rows: list[list[str]]) -> int:
+    """Count the last rows that are totals, so that they do not take part in the search of the header."""
+    count = 0
+    width = max(map(len, rows), default=0)
+    while count < min(_MOST_FOOTERS, len(rows) - 3) and is_footer(rows[-1 - count], width):
+        count += 1
+    return count
+
+
+def _without_footers(data: bytes, start: int, separator: str, width: int) -> tuple[int, list[Finding]]:
+    """Return the end of the rows, before totals and remarks below the table."""
+    stop = len(data)
+    left_out: list[str] = []
+    tail_start = max(start, stop - _LAST_BYTES)
+    tail = data[tail_start:]
+    if b'"' in tail and len(tail) == _LAST_BYTES:
+        return stop, []
+    lines = [match for match in _LINE.finditer(data, tail_start) if match.end() > match.start()]
+    for match in reversed(lines[1 if tail_start > start else 0 :]):
+        text = match.group().decode(errors="ignore")
+        row = next(csv.reader([text.rstrip("\r\n")], delimiter=separator), [])
+        if not any(cell.strip() for cell in row):
+            continue
+        if not is_footer(row, width) or len(left_out) == _MOST_FOOTERS or text.count('"') % 2:
+            break
+        stop = match.start()
+        left_out.append(text.strip())
+    if not left_out or stop <= start:
+        return len(data), []
+    shown = format_value(left_out[-1])
+    what = (
+        f"The last line, {shown}, is"
+        if len(left_out) == 1
+        else f"The last {len(left_out)} lines, {shown}, are"
+    )
+    return stop, [Finding(f"{what} no row of the table; left out.")]
 
 
 class _LineReader:
@@ -106,7 +165,7 @@ class _LineReader:
 
 
 def _separator(text: str, *, whole: bool) -> str:
-    """Return the separator that gives most lines as many fields as the header; then the most fields."""
+    """Return the separator that gives most lines equally many fields; then the most fields."""
     best, best_score = ",", (0.0, 1)
     for separator in SEPARATORS:
         counts = []
@@ -120,48 +179,13 @@ def _separator(text: str, *, whole: bool) -> str:
             pass
         if not whole and len(counts) > 1:
             counts.pop()  # possibly truncated
-        if not counts or counts[0] == 1:
+        width = max(set(counts), key=lambda width: (counts.count(width), width), default=1)
+        if width == 1:
             continue
-        alike = sum(count == counts[0] for count in counts) / len(counts)
-        if (alike, counts[0]) > best_score:
-            best, best_score = separator, (alike, counts[0])
+        alike = counts.count(width) / len(counts)
+        if (alike, width) > best_score:
+            best, best_score = separator, (alike, width)
     return best
-
-
-def _clean_names(fields: list[str]) -> tuple[str, ...]:
-    names = [field.strip() for field in fields]
-    if all(_is_number(name) for name in names) and not _counts_up(names):
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        raise DataFileError(
-            f"its first line holds only numbers ({format_value(shown)[1:-1]}); the first line must hold the "
-            "names of the columns"
-        )
-    taken = set(names)
-    for number, name in enumerate(names, start=1):
-        if not name:
-            new = f"column_{number}"
-            while new in taken:
-                new += "_"
-            names[number - 1] = new
-            taken.add(new)
-    check_distinct(names)
-    return tuple(names)
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return not name[:1].isalpha()  # nan, inf
-
-
-def _counts_up(names: list[str]) -> bool:
-    """Return whether the names are 0, 1, 2, ... or consecutive years: numbers that are valid names."""
-    if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in names):
-        return False
-    numbers = [int(name) for name in names]
-    return (len(numbers) >= 3 or numbers[0] == 0) and numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
 def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
@@ -181,7 +205,7 @@ def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(header.names, pa.string()),
                     include_columns=columns,
-                    null_values=MISSING,  # for "NA" and "-" the whole column decides
+                    null_values=[""],  # for other markers the whole column decides
                     strings_can_be_null=True,
                 ),
             )
@@ -196,10 +220,6 @@ def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
 
 def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
     """Return an error that names the wrong line, which Arrow does not report."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as wrong:
-        return _not_utf8(data, wrong.start)
     n_names = len(header.names)
     unread = DataFileError(f"its rows cannot be read ({one_line(error)})")
     rows = _LineReader(data, header.start)
@@ -221,18 +241,6 @@ def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
     except csv.Error:  # a field beyond the module's limit: pyarrow's message remains
         return unread
     return unread
-
-
-def _not_utf8(data: bytes, offset: int) -> DataFileError:
-    if _CONTROL.search(data, 0, _SNIFFED_BYTES):
-        return DataFileError("it is not text, and not a Parquet or Arrow file")
-    byte = data[offset]
-    letter = bytes([byte]).decode("cp1252", "replace")
-    return DataFileError(
-        f"line {_line_of(data, offset)} is not UTF-8 (byte 0x{byte:02X}, {letter!r} in Windows-1252): it "
-        "looks like Latin-1 or Windows-1252; save it as UTF-8 (for example iconv -f WINDOWS-1252 -t UTF-8 "
-        "OLD > NEW)"
-    )
 
 
 def _line_of(data: bytes, offset: int) -> int:

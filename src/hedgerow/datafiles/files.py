@@ -1,24 +1,27 @@
-"""Read a table from a file on disk, and write one."""
+"""Read a table from a file on disk, from standard input, or from a sheet or table inside a file."""
 
-import bz2
-import gzip
+import io
 import os
+import sys
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
-from pyarrow import feather, ipc, parquet
+from pyarrow import feather, ipc, json, parquet
 
-from hedgerow.container import write_atomically
 from hedgerow.datafiles import errors, formats
-from hedgerow.datafiles.column_types import TypedTable, infer_type, parse_decimal_commas
+from hedgerow.datafiles.databases import read_duckdb, read_sqlite
 from hedgerow.datafiles.delimited import read_delimited
-from hedgerow.datafiles.errors import DataFileError, check_columns, check_distinct, format_path, one_line
+from hedgerow.datafiles.encodings import to_utf8
+from hedgerow.datafiles.errors import DataFileError, check_columns, format_path, one_line
+from hedgerow.datafiles.findings import ReadOptions
+from hedgerow.datafiles.typed_table import TypedTable
+from hedgerow.datafiles.workbooks import read_workbook
 
+STANDARD_INPUT = "-"
 _HEAD = 4096  # bytes that determine the format of a file
 _REASONS: dict[type[Exception], str] = {
     IsADirectoryError: "it is a folder; pass the name of a file",
@@ -27,28 +30,36 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
-def read_data(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pa.Table:
-    r"""Read a table from a file: CSV, Parquet or Arrow, detected from its content and not from its name.
+def read_data(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    options: ReadOptions | None = None,
+) -> pa.Table:
+    r"""Read a table from a file; its format is detected from its content and not from its name.
 
     Parameters
     ----------
     path : str or path
-        CSV: values separated by commas, semicolons, tabs or bars (detected), a first line of names, UTF-8
-        with or without byte-order mark, any line ends. Parquet. Arrow's file and stream formats, Feather.
-        Each may be compressed by gzip, bzip2, xz, Zstandard or LZ4.
-    columns : sequence of str, optional
-        Read these columns only, in this order.
+        Delimited text: values separated by commas, semicolons, tabs or bars (detected), a line of names,
+        any encoding and line ends. Lines above the names, a row of units below them and totals below the
+        rows are left out. JSON lines. Parquet. Arrow's file and stream formats, Feather. Each may be
+        compressed by gzip, bzip2, xz, Zstandard or LZ4, or be the only file of a zip archive. A workbook of
+        Excel (.xlsx): its first sheet, or ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite,
+        ``file.duckdb::table`` of DuckDB. ``-`` is standard input. columns : sequence of str, optional Read
+        these columns only, in this order. options : ReadOptions, optional The encoding, the decimal sign,
+        further markers of missing values, and formats of dates.
 
     Returns
     -------
     pyarrow.Table
-        A table of at least one row. Columns of Parquet and Arrow files have the types of the file. Columns of
-        a CSV file have the type that all their values have: integers, numbers, booleans, dates (2024-05-17,
-        2024-05-17 12:30:00), otherwise text. Empty values and NA, N/A, NaN, null, None and ? are missing
-        (also - among numbers and dates; not NA among two-letter codes). A column with leading zeros, such as
-        the postal code 01234, stays text, because a number would lose them. Leading and trailing spaces of
-        names and values are removed. If the separator is not a comma, 3,14 is a number. A column without a
-        name is called column_N by its position.
+        A table of at least one row. Columns of Parquet and Arrow files have the types of the file. Columns
+        of texts have the type that all their values have: integers, numbers (also 1,234.50, 1.234,50, $5,
+        12 %), booleans, dates (2024-05-17, 17.5.2024, 5/17/24 10:00 PM, 17 May 2024), otherwise text. Empty
+        values and NA, N/A, NaN, null, None, ? and errors of Excel such as #DIV/0! are missing (also - among
+        numbers and dates; not NA among two-letter codes). A column with leading zeros, such as the postal
+        code 01234, stays text, because a number would lose them. Leading and trailing spaces of names and
+        values are removed. A column without a name is called column_N by its position.
 
     Raises
     ------
@@ -61,17 +72,22 @@ def read_data(path: str | os.PathLike[str], *, columns: Sequence[str] | None = N
     >>> from hedgerow.datafiles import read_data
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "people.csv")
-    ...     _ = path.write_text("age;born;zip\n31;1993-02-01;01234\n;1990-11-30;98765\n")
+    ...     _ = path.write_text("age;born;zip\n31;1.2.1993;01234\n;30.11.1990;98765\n")
     ...     table = read_data(path)
     >>> [str(field.type) for field in table.schema]
     ['int64', 'date32[day]', 'string']
     >>> table["age"].to_pylist()
     [31, None]
     """
-    return read_typed(path, columns=columns).table
+    return read_typed(path, columns=columns, options=options).typed()
 
 
-def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> TypedTable:
+def read_typed(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    options: ReadOptions | None = None,
+) -> TypedTable:
     r"""Read a table as `read_data` does, for functions that need the types of all columns.
 
     Parameters
@@ -80,6 +96,8 @@ def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = 
         A file as for `read_data`.
     columns : sequence of str, optional
         Read these columns only, in this order.
+    options : ReadOptions, optional
+        As for `read_data`.
 
     Returns
     -------
@@ -98,12 +116,25 @@ def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = 
     ['number', 'text']
     """
     with _named(path):
-        table = _read(path, columns)
+        table = _read(path, columns, options or ReadOptions())
         if table.num_rows == 0:
             raise DataFileError("it holds no rows")
         if not table.column_names:
             raise DataFileError("it holds no columns")
     return table
+
+
+def split_source(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Return the path of a file and the name of a sheet, table or archived file inside it.
+
+    >>> split_source("book.xlsx::Sheet 2")
+    (PosixPath('book.xlsx'), 'Sheet 2')
+    """
+    text = os.fspath(path)
+    outer, separator, inner = text.rpartition("::")
+    if not separator or not outer or os.path.exists(text):  # noqa: PTH110 - false for impossible names
+        return Path(text), None
+    return Path(outer), inner
 
 
 @contextmanager
@@ -117,16 +148,15 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
     except DataFileError as error:
         raise DataFileError(f"{name}: {error}") from error.__cause__
     except FileNotFoundError as error:
-        raise DataFileError(f"{name}: {_file_not_found(path)}") from error
+        raise DataFileError(f"{name}: {_file_not_found(split_source(path)[0])}") from error
     except (OSError, MemoryError) as error:
         reasons = [reason for kind, reason in _REASONS.items() if isinstance(error, kind)]
         reason = reasons[0] if reasons else f"it cannot be read ({one_line(error)})"
         raise DataFileError(f"{name}: {reason}") from error
 
 
-def _file_not_found(path: str | os.PathLike[str]) -> str:
+def _file_not_found(wanted: Path) -> str:
     """Return the message for a missing file, with a similar name of the folder if there is one."""
-    wanted = Path(path)
     try:
         stems = {entry.name.partition(".")[0]: entry.name for entry in wanted.parent.iterdir()}
     except OSError:
@@ -135,27 +165,106 @@ def _file_not_found(path: str | os.PathLike[str]) -> str:
     return "there is no such file" + (f"; did you mean {stems[near[0]]!r}?" if near else "")
 
 
-def _read(path: str | os.PathLike[str], columns: Sequence[str] | None) -> TypedTable:
-    with Path(path).open("rb") as file:
+def _read(path: str | os.PathLike[str], columns: Sequence[str] | None, options: ReadOptions) -> TypedTable:
+    if os.fspath(path) == STANDARD_INPUT:
+        return _read_bytes(sys.stdin.buffer.read(), None, columns, options)
+    file_path, inner = split_source(path)
+    with file_path.open("rb") as file:
         head = file.read(_HEAD)
         if not formats.is_compressed(head):
             kind = formats.detect_format(head)  # rejects other formats before all bytes are read
-            if kind != formats.TEXT and file.seekable():
-                with pa.OSFile(os.fspath(path)) as source:
-                    return TypedTable(_read_binary(kind, source, columns))
-        data = formats.decompress(head + file.read())
+            if kind in (formats.SQLITE, formats.DUCKDB):
+                reader = read_sqlite if kind == formats.SQLITE else read_duckdb
+                return TypedTable(_selected(reader(file_path, inner), columns), options)
+            if kind in _BINARY and file.seekable():
+                _refuse_inner(inner)
+                with pa.OSFile(os.fspath(file_path)) as source:
+                    return TypedTable(_read_binary(kind, source, columns), options)
+        data = head + file.read()
+    return _read_bytes(data, inner, columns, options)
+
+
+def _read_bytes(
+    data: bytes, inner: str | None, columns: Sequence[str] | None, options: ReadOptions
+) -> TypedTable:
+    data = formats.decompress(data)
     if not data:
         raise DataFileError("it is empty")
     if formats.is_compressed(data[:_HEAD]):
         raise DataFileError("it is compressed twice; decompress it once")
     kind = formats.detect_format(data)
+    if kind == formats.ZIP:
+        return _read_zip(data, inner, columns, options)
+    _refuse_inner(inner)
+    if kind in (formats.SQLITE, formats.DUCKDB):
+        raise DataFileError("it is a database inside another file; pass the database itself")
+    if kind == formats.JSON_LINES:
+        return TypedTable(_selected(_read_json(to_utf8(data, options.encoding)[0]), columns), options)
     if kind != formats.TEXT:
-        return TypedTable(_read_binary(kind, pa.BufferReader(data), columns))
-    texts, separator = read_delimited(data, columns)
-    typed = [infer_type(column) for column in texts.columns]
-    if separator != ",":
-        typed = [parse_decimal_commas(column) for column in typed]
-    return TypedTable(pa.table(typed, names=texts.column_names), inferred=True)
+        return TypedTable(_read_binary(kind, pa.BufferReader(data), columns), options)
+    text, guesses = to_utf8(data, options.encoding)
+    table, separator, findings = read_delimited(text, columns)
+    return TypedTable(table, options, [*guesses, *findings], is_text_file=True, comma_file=separator == ";")
+
+
+def _refuse_inner(inner: str | None) -> None:
+    if inner is not None:
+        raise DataFileError(f"it holds one table only; leave out ::{inner}")
+
+
+def _selected(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+    check_columns(columns, table.column_names)
+    return table if columns is None else table.select(list(columns))
+
+
+def _read_zip(
+    data: bytes, inner: str | None, columns: Sequence[str] | None, options: ReadOptions
+) -> TypedTable:
+    """Read a workbook, or the only file of an archive, or the one that `inner` names."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [
+                name
+                for name in archive.namelist()
+                if not name.endswith("/") and not name.startswith("__MACOSX") and Path(name).name[:1] != "."
+            ]
+            if "xl/workbook.xml" in names:
+                table, findings = read_workbook(data, inner)
+                return TypedTable(_selected(table, columns), options, findings, is_text_file=True)
+            if any(name.endswith(".npy") for name in names):
+                raise DataFileError("it is a NumPy archive; save it as CSV or Parquet with named columns")
+            if inner is None and len(names) == 1:
+                inner = names[0]
+            if inner not in names:
+                raise DataFileError(_no_member(inner, names))
+            content = archive.read(inner)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, KeyError) as error:
+        raise DataFileError(
+            f"it begins as a zip archive or workbook but is damaged, truncated or encrypted "
+            f"({one_line(error, 80)})"
+        ) from error
+    if content.startswith(b"PK\x03\x04") and b"xl/" not in content:
+        raise DataFileError("it is a zip archive inside another one; decompress it first")
+    return _read_bytes(content, None, columns, options)
+
+
+def _no_member(inner: str | None, names: list[str]) -> str:
+    if not names:
+        return "it is a zip archive without files"
+    if inner is not None:
+        return errors.unknown_name(inner, names, "file")
+    listed = ", ".join(map(repr, names[:5])) + (" ..." if len(names) > 5 else "")
+    return f"it is a zip archive of {len(names)} files ({listed}); name one: FILE.zip::{names[0]}"
+
+
+def _read_json(data: bytes) -> pa.Table:
+    try:
+        return json.read_json(pa.BufferReader(data), json.ReadOptions(block_size=max(len(data), 1 << 16)))
+    except (pa.ArrowException, ValueError) as error:
+        raise DataFileError(
+            "it is JSON, but not JSON lines, one object per line with values of one type "
+            f"({one_line(error, 80)})"
+        ) from error
 
 
 def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Table:
@@ -167,7 +276,7 @@ def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Ta
             check_columns(columns, file.schema_arrow.names)
             table = file.read(columns=None if columns is None else list(columns))
         else:
-            table = _READERS[kind](source)
+            table = _BINARY[kind](source)
             check_columns(columns, table.column_names)
         table = table if columns is None else table.select(list(columns))
         table.validate(full=True)  # also offsets and characters, which later steps rely on
@@ -181,106 +290,9 @@ def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Ta
     return table
 
 
-_READERS: dict[str, Callable[[Any], pa.Table]] = {
+_BINARY: dict[str, Callable[[Any], pa.Table]] = {
+    formats.PARQUET: parquet.read_table,
     formats.ARROW_FILE: lambda source: ipc.open_file(source).read_all(),
     formats.ARROW_STREAM: lambda source: ipc.open_stream(source).read_all(),
     formats.FEATHER_1: feather.read_table,
-}
-
-
-# --- writing
-
-
-def write_data(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a file, in the format of its suffix.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table to write.
-    path : str or path
-        The suffix is .csv (.csv.gz, .csv.bz2 and .csv.zst compress), .parquet, .arrow or .feather. A file
-        that exists is replaced atomically: if the process ends, the old or the new file is complete.
-
-    Raises
-    ------
-    DataFileError
-        If the suffix is another one, the folder does not exist, or the format does not support the type of a
-        column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import pyarrow as pa
-    >>> from hedgerow.datafiles import read_data, write_data
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "numbers.csv.gz")
-    ...     write_data(pa.table({"a": [1, 2], "b": ["x", None]}), path)
-    ...     read_data(path).to_pydict()
-    {'a': [1, 2], 'b': ['x', None]}
-    """
-    name = format_path(path)
-    writer = writer_of(path)
-    try:
-        check_distinct(table.column_names)
-        data = writer(table)
-    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
-        raise DataFileError(f"{name}: the table cannot be written ({one_line(error)})") from error
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise DataFileError(f"{name}: it cannot be written ({one_line(error)})") from error
-
-
-def writer_of(path: str | os.PathLike[str]) -> Callable[[pa.Table], bytes]:
-    r"""Return the function that converts a table to the bytes of a file; DataFileError for other suffixes.
-
-    Examples
-    --------
-    >>> writer_of("x.csv")(pa.table({"a": [1]}))
-    b'"a"\n1\n'
-    """
-    lowered = Path(path).name.lower()
-    for suffix, writer in _WRITERS.items():
-        if lowered.endswith(suffix):
-            return writer
-    *most, last = _WRITERS
-    raise DataFileError(f"{format_path(path)}: the name must end in {', '.join(most)} or {last}")
-
-
-def _buffered(write: Callable[[Any], None]) -> bytes:
-    """Return the bytes that a function writes to a file."""
-    sink = pa.BufferOutputStream()
-    write(sink)
-    return bytes(sink.getvalue())
-
-
-def _csv(table: pa.Table) -> bytes:
-    return _buffered(lambda sink: arrow_csv.write_csv(_plain(table), sink))
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Replace dictionaries by values; in a single column, missing by "", since empty lines are ignored."""
-    for number, field in enumerate(table.schema):
-        column = table.column(number)
-        if pa.types.is_dictionary(field.type):
-            column = column.cast(field.type.value_type)
-        if table.num_columns == 1 and column.null_count:
-            column = pc.fill_null(column.cast(pa.string()), "")
-        table = table.set_column(number, field.name, column)
-    return table
-
-
-def _arrow(table: pa.Table) -> bytes:
-    return _buffered(lambda sink: feather.write_feather(table, sink, compression="uncompressed"))
-
-
-_WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
-    ".csv": _csv,
-    ".csv.gz": lambda table: gzip.compress(_csv(table), 6, mtime=0),  # no time stamp: equal bytes
-    ".csv.bz2": lambda table: bz2.compress(_csv(table)),
-    ".csv.zst": lambda table: pa.compress(_csv(table), "zstd", asbytes=True),
-    ".parquet": lambda table: _buffered(lambda sink: parquet.write_table(table, sink, compression="zstd")),
-    ".arrow": _arrow,
-    ".feather": _arrow,
 }

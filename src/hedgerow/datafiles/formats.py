@@ -1,7 +1,8 @@
 """Detect the format of a data file from its first bytes; the name of the file is not used.
 
-A data file is delimited text, a Parquet file or an Arrow file, each possibly compressed. Other formats (a
-workbook, a web page, a pickle) are recognised and refused with a message that names them.
+A data file is delimited text, JSON lines, a Parquet or an Arrow file, each possibly compressed, a workbook
+of Excel, a zip archive of one of them, or a database of SQLite or DuckDB. Other formats (an old workbook, a
+web page, a pickle) are recognised and refused with a message that names them.
 """
 
 import bz2
@@ -15,7 +16,14 @@ from hedgerow.datafiles.errors import DataFileError, one_line
 
 # Formats that can be read. Whether the rest of the file is complete is checked when it is read.
 PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1, TEXT = "parquet", "arrow", "stream", "feather", "text"
-_READ = {b"PAR1": PARQUET, b"ARROW1": ARROW_FILE, b"FEA1": FEATHER_1}
+ZIP, SQLITE, DUCKDB, JSON_LINES = "zip", "sqlite", "duckdb", "json"
+_READ = {
+    b"PAR1": PARQUET,
+    b"ARROW1": ARROW_FILE,
+    b"FEA1": FEATHER_1,
+    b"PK\x03\x04": ZIP,
+    b"SQLite format 3": SQLITE,
+}
 
 _AS_CSV = "save it as CSV or Parquet"
 _FOREIGN = {
@@ -24,7 +32,6 @@ _FOREIGN = {
     b"%PDF": f"a PDF document; {_AS_CSV}",
     b"\x93NUMPY": f"a NumPy array; {_AS_CSV} with named columns",
     b"\x89HDF": f"an HDF5 file; {_AS_CSV}",
-    b"SQLite format 3": f"an SQLite database; {_AS_CSV}",
     b"Obj\x01": f"an Avro file; {_AS_CSV}",
     b"ORC": f"an ORC file; {_AS_CSV}",
     b"\x89PNG": "an image (PNG), not a table",
@@ -36,7 +43,8 @@ _FOREIGN = {
     b"Rar!": "a RAR archive; decompress it first",
 }
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|svg|table)\b", re.IGNORECASE)
-_JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*([\[{"\]]|-?\d))')
+_JSON_OBJECT = re.compile(rb'\s*\{\s*["}]')
+_JSON = re.compile(rb'\s*\[\s*([\[{"\]]|-?\d)')
 _HEAD = 4096  # bytes that are examined
 
 
@@ -91,7 +99,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def detect_format(data: bytes) -> str:
-    """Return PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1 or TEXT; raise DataFileError for other formats.
+    """Return the format, one of the constants of this module; raise DataFileError for other formats.
 
     >>> detect_format(b"PAR1..."), detect_format(b"a,b")
     ('parquet', 'text')
@@ -102,6 +110,10 @@ def detect_format(data: bytes) -> str:
             return kind
     if head.startswith(b"\xff\xff\xff\xff") and len(head) >= 8:
         return ARROW_STREAM
+    if head[8:12] == b"DUCK":
+        return DUCKDB
+    if _JSON_OBJECT.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return JSON_LINES
     if (foreign := _foreign(head)) is not None:
         raise DataFileError(f"it is {foreign}")
     return TEXT
@@ -112,8 +124,6 @@ def _foreign(head: bytes) -> str | None:
     for magic, name in _FOREIGN.items():
         if head.startswith(magic):
             return name
-    if head.startswith(b"PK\x03\x04"):
-        return _zip(head)
     if re.match(rb"\x80[\x02-\x06][\x80-\x98\]}(cK\x95]", head):
         return f"a Python pickle, which is never loaded because it can run code; {_AS_CSV}"
     if b'{"__metadata__"' in head[8:32] and b'"hedgerow"' in head:
@@ -124,32 +134,7 @@ def _foreign(head: bytes) -> str | None:
     if _PAGE.match(text):
         return "a web page or XML, not a table; possibly a download that returned a login or error page"
     if _JSON.match(text):
-        return f"JSON; {_AS_CSV}"
+        return f"a JSON array; write one object per line (JSON lines), or {_AS_CSV}"
     if text.lstrip()[:9].lower() == b"@relation":
         return f"an ARFF file; {_AS_CSV}"
-    return _other_encoding(head)
-
-
-def _zip(head: bytes) -> str:
-    if b"xl/" in head or b"[Content_Types].xml" in head:
-        return f"an Excel workbook or another Office file; {_AS_CSV}"
-    if b".npy" in head:
-        return f"a NumPy archive; {_AS_CSV} with named columns"
-    return "a zip archive; decompress it first"
-
-
-def _other_encoding(head: bytes) -> str | None:
-    """Recognise UTF-16 and UTF-32 by a byte-order mark, or by the zeros between ASCII letters."""
-    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        return _encoded("UTF-32")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _encoded("UTF-16")
-    even, odd = head[::2], head[1::2]
-    for zeros, letters in ((even, odd), (odd, even)):
-        if len(zeros) >= 4 and zeros.count(0) > 0.7 * len(zeros) and letters.count(0) < 0.1 * len(zeros):
-            return _encoded("UTF-16")
     return None
-
-
-def _encoded(encoding: str) -> str:
-    return f"text in {encoding}; save it as UTF-8 (for example iconv -f {encoding} -t UTF-8 OLD > NEW)"

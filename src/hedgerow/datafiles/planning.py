@@ -1,21 +1,25 @@
 """make_recipe: examine every column of the training table once, and plan the feature that it becomes."""
 
-import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.datafiles import column_types
-from hedgerow.datafiles.column_types import ColumnKind, TypedTable, is_text, n_distinct
-from hedgerow.datafiles.conversion import date_parts, encode_categories, to_timestamps
+from hedgerow.datafiles.column_types import ColumnKind, is_text, n_distinct
+from hedgerow.datafiles.conversion import date_parts, to_timestamps
 from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, unknown_name
-from hedgerow.datafiles.recipe import TASKS, PlannedColumn, Recipe
-
-_MAX_CLASSES = 20  # maximum number of distinct whole numbers that are classes
-_LIKE_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d.*)?", re.ASCII)
+from hedgerow.datafiles.findings import Finding, UndecidedError
+from hedgerow.datafiles.inference import InferredColumn
+from hedgerow.datafiles.recipe import PlannedColumn, Recipe
+from hedgerow.datafiles.statements import (
+    almost_numbers,
+    date_statement,
+    missing_statements,
+    number_statements,
+)
+from hedgerow.datafiles.targets import infer_target
+from hedgerow.datafiles.typed_table import TypedTable
 
 
 def make_recipe(
@@ -25,6 +29,7 @@ def make_recipe(
     task: str | None = None,
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    strict: bool = False,
 ) -> Recipe:
     """Plan how a table becomes X and y.
 
@@ -42,18 +47,22 @@ def make_recipe(
         Columns to leave out.
     categorical : sequence of str
         Columns to use as categories, whatever their values are.
+    strict : bool
+        Refuse what was guessed about the file, and columns that cannot be used, instead of stating it.
 
     Returns
     -------
     Recipe
         Numbers and booleans stay unchanged; texts with few values become categories; dates become numbers
-        (year, month, ...). Empty and constant columns are left out; `dropped` and `notes` list them.
+        (year, month, ...). Empty and constant columns, free text, identifiers and types without order are
+        left out; `dropped` and `notes` list them.
 
     Raises
     ------
     DataFileError
-        If a name is unknown, the target cannot be learned, a column is free text or has an unsupported type,
-        or no column is left.
+        If a name is unknown, the target cannot be learned, or no column is left. `UndecidedError`, with all
+        problems at once and the options that solve them, if columns hold numbers except for a few texts,
+        and with `strict` for every guess.
 
     Examples
     --------
@@ -70,8 +79,51 @@ def make_recipe(
     """
     typed = TypedTable.of(table)
     names = typed.column_names
-    check_distinct(names)
     drop, categorical = _listed(drop, "drop"), _listed(categorical, "categorical")
+    _check_names(names, target, drop, categorical)
+    plan = _Plan(typed)
+    plan.check_almost_numbers([name for name in names if name not in (*drop, *categorical)])
+    plan.raise_problems()
+    found = infer_target(typed, target, task)
+    known = pc.is_valid(typed.labels(target))
+    n_known = pc.sum(known).as_py()
+    plan.notes.append(f"The task is {found.task}: {found.reason}.")
+    if n_known < typed.num_rows:
+        left_out = typed.num_rows - n_known
+        have = "has" if left_out == 1 else "have"
+        plan.notes.append(f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out.")
+    for name in names:
+        if name in drop:
+            plan.dropped.append((name, "requested"))
+        elif name != target:
+            values = typed.values(name) if n_known == typed.num_rows else typed.values(name).filter(known)
+            plan.add(name, column_types.classify_values(values), name in categorical)
+    plan.check(target)
+    used = [target, *(column.name for column in plan.columns)]
+    plan.state_findings(used, strict=strict)
+    plan.raise_problems()
+    inferred = typed.inferred(target)
+    return Recipe(
+        target,
+        found.task,
+        tuple(plan.columns),
+        tuple(plan.dropped),
+        tuple(plan.notes),
+        found.labels,
+        missing=typed.options.missing,
+        decimal=inferred.decimal if inferred else "",
+        encoding=typed.options.encoding or "",
+    )
+
+
+def _listed(names: Sequence[str], what: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise DataFileError(f"{what}={names!r} is not allowed: it must be a list of names")
+    return tuple(dict.fromkeys(names))
+
+
+def _check_names(names: Sequence[str], target: str, drop: Sequence[str], categorical: Sequence[str]) -> None:
+    check_distinct(names)
     for name in (target, *drop, *categorical):
         if name not in names:
             raise DataFileError(unknown_name(name, names))
@@ -83,42 +135,34 @@ def make_recipe(
         raise DataFileError(
             f"the column {format_value(target)} is the target; it cannot be a categorical column"
         )
-    found = infer_target(typed, target, task)
-    known = pc.is_valid(typed.labels(target))
-    n_known = pc.sum(known).as_py()
-    notes = [f"The task is {found.task}: {found.reason}."]
-    if n_known < typed.num_rows:
-        left_out = typed.num_rows - n_known
-        have = "has" if left_out == 1 else "have"
-        notes.append(f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out.")
-    plan = _Plan(notes)
-    for name in names:
-        if name in drop:
-            plan.dropped.append((name, "requested"))
-        elif name != target:
-            values = typed.values(name) if n_known == typed.num_rows else typed.values(name).filter(known)
-            column = column_types.classify_values(values)
-            plan.add(name, typed.table[name].type, column, name in categorical)
-    plan.check(target)
-    return Recipe(target, found.task, tuple(plan.columns), tuple(plan.dropped), tuple(notes), found.labels)
-
-
-def _listed(names: Sequence[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise DataFileError(f"{what}={names!r} is not allowed: it must be a list of names")
-    return tuple(dict.fromkeys(names))
 
 
 class _Plan:
     """The columns of a recipe while it is made."""
 
-    def __init__(self, notes: list[str]) -> None:
-        self.notes = notes
+    def __init__(self, table: TypedTable) -> None:
+        self.table = table
+        self.notes: list[str] = []
         self.columns: list[PlannedColumn] = []
         self.dropped: list[tuple[str, str]] = []
+        self.unusable: list[Finding] = []  # columns that were left out because of their values
+        self.problems: list[Finding] = []
 
-    def add(self, name: str, file_type: pa.DataType, column: ColumnKind, categorical: bool) -> None:
-        """Plan one column, whose type in the file is `file_type`."""
+    def check_almost_numbers(self, names: Sequence[str]) -> None:
+        """Find columns of numbers in which a few texts may mean missing."""
+        for name in names:
+            if is_text(self.table.values(name).type) and is_text(self.table.table[name].type):
+                self.problems += almost_numbers(name, self.table.values(name))
+
+    def raise_problems(self) -> None:
+        """Raise all problems at once."""
+        if self.problems:
+            raise UndecidedError(self.problems)
+
+    def add(self, name: str, column: ColumnKind, categorical: bool) -> None:
+        """Plan one column."""
+        file_type = self.table.table[name].type
+        inferred = self.table.inferred(name) or InferredColumn(column.values)
         quoted = format_value(name)
         if column.kind == "empty":
             self.dropped.append((name, "it is empty"))
@@ -127,55 +171,70 @@ class _Plan:
         elif categorical:
             if not column_types.can_be_category(file_type):
                 raise DataFileError(f"column {quoted} has the type {file_type}; it cannot be categories")
-            self.columns.append(PlannedColumn(name, "category"))
-        elif column.kind == "text":
-            raise _free_text(name, column)
-        elif column.kind == "unsupported":
-            raise DataFileError(
-                f"column {quoted} has the type {format_value(file_type)}, which cannot be used; "
-                f"--drop {_shell(name)}"
-            )
+            self.columns.append(PlannedColumn(name, "category", kept=inferred.kept))
+        elif column.kind in ("text", "unsupported"):
+            self._unusable(name, column)
         elif column.kind == "date":
-            self._date(name, column)
+            self._date(name, column, inferred)
         else:
-            self._plain(name, file_type, column)
+            self._plain(name, file_type, column, inferred)
 
-    def _date(self, name: str, column: ColumnKind) -> None:
-        parts = date_parts(to_timestamps(column.values, name))
-        zone = " (UTC)" if getattr(column.values.type, "tz", None) else ""
-        self.columns.append(PlannedColumn(name, "date", parts))
-        self.notes.append(
-            f"Column {format_value(name)} holds dates{zone}; they become the numbers {', '.join(parts[:-1])} "
-            "and days since 1970-01-01."
-        )
-
-    def _plain(self, name: str, file_type: pa.DataType, column: ColumnKind) -> None:
-        self.columns.append(PlannedColumn(name, column.kind))
+    def _unusable(self, name: str, column: ColumnKind) -> None:
+        """Leave out free text, identifiers, and types that cannot be used."""
         quoted = format_value(name)
-        if column.kind == "category":
-            example = column.values.drop_null()[0].as_py()
-            if isinstance(example, str) and _LIKE_DATE.fullmatch(example):
-                self.notes.append(
-                    f"Column {quoted} looks like dates ({format_value(example)}) but is used as categories; "
-                    "dates must be written as 2024-05-17."
-                )
-        elif column_types.counts_rows(column.values):
+        option = ("--drop", name)
+        if column.kind == "unsupported":
+            reason = f"its type {format_value(column.values.type)} cannot be used"
+            self.unusable.append(Finding(f"column {quoted}: {reason}", option=option))
+        else:
+            known = column.values.drop_null()
+            example, distinct = format_value(known[0].as_py()), n_distinct(known)
+            what = "an identifier or free text" if distinct == len(known) else "free text"
+            reason = f"{what}: {distinct:,} different values in {len(known):,} rows, such as {example}"
+            advice = f"; --categorical {name} if its values are categories"
+            self.unusable.append(Finding(f"column {quoted} is {reason}{advice}", option=option))
+        self.dropped.append((name, reason))
+
+    def _date(self, name: str, column: ColumnKind, inferred: InferredColumn) -> None:
+        parts = date_parts(to_timestamps(column.values, name))
+        self.columns.append(PlannedColumn(name, "date", parts, formats=inferred.formats))
+
+    def _plain(self, name: str, file_type: pa.DataType, column: ColumnKind, inferred: InferredColumn) -> None:
+        self.columns.append(PlannedColumn(name, column.kind, decimal=inferred.decimal, kept=inferred.kept))
+        quoted = format_value(name)
+        if column.kind != "category" and column_types.counts_rows(column.values):
             self.notes.append(
                 f"Column {quoted} counts the rows, as an identifier does; drop it unless its order is "
                 "meaningful."
             )
-        if column.kind != "category" and is_text(file_type):
+        if column.kind != "category" and is_text(file_type) and not self.table.is_text_file:
             values = {"number": "numbers", "boolean": "true and false"}[column.kind]
             self.notes.append(
                 f"Column {quoted} is text whose values are all {values}; it is used as {values}."
             )
 
+    def state_findings(self, used: Sequence[str], *, strict: bool) -> None:
+        """Add notes about what was found out; with `strict`, guesses are problems."""
+        inferred = {name: found for name in used if (found := self.table.inferred(name)) is not None}
+        findings = list(self.table.findings)
+        findings += number_statements(inferred)
+        for column in self.columns:
+            if column.kind == "date":
+                findings.append(
+                    date_statement(column, inferred.get(column.name), self.table.values(column.name).type)
+                )
+        findings += missing_statements(inferred, self.table.options.missing)
+        self.notes += [finding.text for finding in findings]
+        if strict:
+            self.problems += self.unusable + [finding for finding in findings if finding.is_guess]
+
     def check(self, target: str) -> None:
         """Refuse a plan without columns, or with two features of one name."""
         if not self.columns:
+            reasons = "".join(f"; {finding.text}" for finding in self.unusable[:3])
             raise DataFileError(
-                f"no column is left to predict {format_value(target)}: all others are empty, constant or "
-                "dropped"
+                f"no column is left to predict {format_value(target)}: all others are empty, constant, "
+                f"dropped or unusable{reasons}"
             )
         taken = {column.name for column in self.columns if column.kind != "date"}
         for column in self.columns:
@@ -185,125 +244,3 @@ class _Plan:
                         f"the date {format_value(column.name)} becomes {format_value(feature)}, which is "
                         "also a column; rename or drop one"
                     )
-
-
-def _free_text(name: str, column: ColumnKind) -> DataFileError:
-    """Return the error for a column of free text, with an example."""
-    known = column.values.drop_null()
-    example = known[0].as_py()
-    hint = " (dates must be written as 2024-05-17)" if _LIKE_DATE.fullmatch(example) else ""
-    return DataFileError(
-        f"column {format_value(name)} is free text: {n_distinct(known)} different values in {len(known)} "
-        f"rows, such as {format_value(example)}{hint}; --drop {_shell(name)}, or --categorical "
-        f"{_shell(name)} if its values are categories"
-    )
-
-
-def _shell(name: str) -> str:
-    """Quote a name for the command line if necessary."""
-    return name if re.fullmatch(r"[\w.:@%+=-]+", name) else format_value(name)
-
-
-# --- the target
-
-
-class Target(NamedTuple):
-    """The task and the kind of labels of a target column."""
-
-    task: str
-    labels: str  # one of LABELS
-    reason: str  # why, for the user
-
-
-def infer_target(table: TypedTable, name: str, task: str | None) -> Target:
-    """Infer the task from a target column, or check the requested task.
-
-    Whole numbers are classes if there are at most 2 distinct ones, or at most 20 that are fewer than a tenth
-    of the rows.
-
-    >>> infer_target(TypedTable(pa.table({"y": ["a", "b"] * 2})), "y", None).task
-    'classification'
-    """
-    if task is not None and task not in TASKS:
-        raise DataFileError(f"task={format_value(task)} is not allowed: it must be one of {', '.join(TASKS)}")
-    values = table.labels(name).drop_null()
-    quoted = format_value(name)
-    if len(values) == 0:
-        raise DataFileError(f"the target {quoted} is missing in every row")
-    kind = values.type
-    if is_text(kind):
-        target = Target("classification", "text", f"{quoted} holds texts")
-    elif pa.types.is_boolean(kind):
-        target = Target("classification", "boolean", f"{quoted} holds true and false")
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        categorical = pa.types.is_dictionary(table.table[name].type)
-        target = _number_target(values, quoted, "classification" if categorical else task)
-    else:
-        what = "dates" if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else f"the type {kind}"
-        raise DataFileError(
-            f"the target {quoted} holds {what}, which cannot be predicted; choose a column of classes or "
-            "numbers"
-        )
-    if task is not None and task != target.task:
-        if target.labels == "text":
-            example = format_value(values[0].as_py())
-            raise DataFileError(
-                f"the target {quoted} holds texts such as {example}; regression needs numbers"
-            )
-        target = Target(task, "number" if task == "regression" else "integer", f"{task} was requested")
-    _check_target(values, quoted, target)
-    return target
-
-
-def _number_target(values: pa.ChunkedArray, quoted: str, task: str | None) -> Target:
-    whole = is_whole(values)
-    distinct = n_distinct(values)
-    if task == "classification" and not whole:
-        fraction = values.filter(pc.not_equal(pc.floor(values), values))[0].as_py()
-        raise DataFileError(
-            f"the target {quoted} holds {fraction!r}, which is not a class: classes are texts, booleans or "
-            "whole numbers; use regression"
-        )
-    few = distinct <= 2 or (distinct <= _MAX_CLASSES and 10 * distinct < len(values))
-    if task == "classification" or (task is None and whole and few):
-        return Target("classification", "integer", f"{quoted} holds {distinct} different whole numbers")
-    what = "whole numbers" if whole else "numbers"
-    return Target("regression", "number", f"{quoted} holds {distinct} different {what}")
-
-
-def is_whole(values: pa.ChunkedArray) -> bool:
-    """Return whether numbers are integers, whatever their type.
-
-    >>> is_whole(pa.chunked_array([[1.0, 2.0]])), is_whole(pa.chunked_array([[1.5]]))
-    (True, False)
-    """
-    if pa.types.is_integer(values.type):
-        return True
-    fine = pc.and_(pc.equal(pc.floor(values), values), pc.less(pc.abs(values), float(2**53)))
-    return pc.all(fine).as_py() is not False
-
-
-def _check_target(values: pa.ChunkedArray, quoted: str, target: Target) -> None:
-    """Refuse targets that cannot be learned: one class, classes of one row, one number, infinities."""
-    if target.task == "regression":
-        if pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values)).as_py():
-            raise DataFileError(f"the target {quoted} holds an infinite number; numbers must be finite")
-        if n_distinct(values) == 1:
-            only = format_value(values[0].as_py())
-            raise DataFileError(f"the target {quoted} is {only} in every row; there is nothing to predict")
-        return
-    if is_text(values.type):
-        values = encode_categories(values, cleaned=True).cast(pa.string())
-    counts = pc.value_counts(values)
-    classes, rows = counts.field("values"), counts.field("counts").to_numpy()
-    if len(classes) == 1:
-        only = format_value(classes[0].as_py())
-        raise DataFileError(f"the target {quoted} has one class only, {only}; at least 2 are needed")
-    single = np.flatnonzero(rows == 1)
-    if len(single):
-        first = format_value(classes[int(single[0])].as_py())
-        others = f" (and {len(single) - 1} other classes of {len(classes)})" if len(single) > 1 else ""
-        raise DataFileError(
-            f"the class {first}{others} of the target {quoted} has only one row; at least 2 are needed: "
-            "remove such rows or merge classes"
-        )

@@ -14,9 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hedgerow.datafiles import conversion
-from hedgerow.datafiles.column_types import TypedTable, can_be_category, infer_type, is_text
+from hedgerow.datafiles.column_types import can_be_category, is_text
 from hedgerow.datafiles.conversion import PARTS, to_booleans, to_numbers
+from hedgerow.datafiles.date_texts import format_pattern
+from hedgerow.datafiles.encodings import check_encoding
 from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
+from hedgerow.datafiles.findings import ReadOptions
+from hedgerow.datafiles.frames import frame_to_arrow
+from hedgerow.datafiles.inference import InferredColumn, clean_text, infer_column, infer_type
+from hedgerow.datafiles.typed_table import TypedTable
 from hedgerow.strict_json import JsonChecker
 
 _CHECK = JsonChecker()
@@ -25,6 +31,9 @@ LABELS = ("text", "integer", "boolean", "number")
 PLANNED = ("number", "boolean", "category", "date")
 _LISTS = ("columns", "dropped", "notes")
 _KEYS = ("target", "task", "labels_are", *_LISTS)
+_OLD = {"missing": [], "decimal": "", "encoding": ""}  # of recipes written before these keys existed
+_OLD_COLUMN = {"formats": [], "decimal": "", "kept": []}
+DECIMALS = ("", ".", ",")
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,12 @@ class PlannedColumn:
         "number", "boolean", "category" or "date".
     parts : tuple of str
         For a date, those of year, month, day, weekday, hour and days that become features.
+    formats : tuple of str
+        For a date in texts, the formats of `strptime`; () for ISO 8601.
+    decimal : str
+        For numbers in texts, "." or ","; "" if no value showed it.
+    kept : tuple of str
+        For texts, markers of missing values that are values of this column.
 
     Examples
     --------
@@ -49,6 +64,9 @@ class PlannedColumn:
     name: str
     kind: str
     parts: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    decimal: str = ""
+    kept: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -74,6 +92,12 @@ class Recipe:
         Notes for the user.
     labels_are : str
         The kind of values in y: "text", "integer", "boolean" or "number".
+    missing : tuple of str
+        Texts that mean missing, besides those that are always known.
+    decimal : str
+        The decimal sign of numbers in y, if they are texts.
+    encoding : str
+        The encoding of text files, if it was stated.
 
     Examples
     --------
@@ -97,6 +121,14 @@ class Recipe:
     dropped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     labels_are: str = "text"
+    missing: tuple[str, ...] = ()
+    decimal: str = ""
+    encoding: str = ""
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """The options to read a later file with."""
+        return ReadOptions(encoding=self.encoding or None, missing=self.missing)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -134,8 +166,38 @@ class Recipe:
         features: list[Any] = []
         for column in self.columns:
             _check_unique(typed, column.name)
-            features += _features(typed, column)
+            features += _features(typed, column, self.missing)
         return pa.table(features, names=list(self.feature_names))
+
+    def apply_frame(self, frame: Any) -> pa.Table:
+        """Return the table X that the model was fitted to, made from a raw data frame in memory.
+
+        This is `features` for data frames of pandas, polars and Arrow, as users have them before any
+        preparation: texts of numbers and dates, missing markers, categories of any dtype, any order.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame, pyarrow Table or RecordBatch
+            With the columns of the recipe; the target is not needed, and other columns are ignored.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table of the columns `feature_names`, for `predict` of the model.
+
+        Raises
+        ------
+        DataFileError
+            If it is no data frame, a column is missing, or its values have another kind than in training.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> recipe = Recipe("y", "regression", (PlannedColumn("a", "number"),), labels_are="number")
+        >>> recipe.apply_frame(pl.DataFrame({"b": [0, 0], "a": ["1.5", "NA"]})).to_pydict()
+        {'a': [1.5, None]}
+        """
+        return self.features(frame_to_arrow(frame, {column.name for column in self.columns}))
 
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
@@ -181,6 +243,12 @@ class Recipe:
         if self.target not in table.column_names:
             raise DataFileError(unknown_name(self.target, table.column_names))
         _check_unique(table, self.target)
+        column = table.table[self.target]
+        if self.labels_are in ("number", "integer") and is_text(column.type):
+            known = table.known(self.target)
+            if known is None or known.decimal != self.decimal:
+                known = infer_column(column, decimal=self.decimal or None, missing=self.missing)
+            return known.values
         return table.labels(self.target)
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,11 +258,21 @@ class Recipe:
             "task": self.task,
             "labels_are": self.labels_are,
             "columns": [
-                {"name": column.name, "kind": column.kind, "parts": list(column.parts)}
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "parts": list(column.parts),
+                    "formats": list(column.formats),
+                    "decimal": column.decimal,
+                    "kept": list(column.kept),
+                }
                 for column in self.columns
             ],
             "dropped": [list(pair) for pair in self.dropped],
             "notes": list(self.notes),
+            "missing": list(self.missing),
+            "decimal": self.decimal,
+            "encoding": self.encoding,
         }
 
     @classmethod
@@ -216,7 +294,8 @@ class Recipe:
         ValueError
             In one line, if a value is not one that `to_dict` returns.
         """
-        _CHECK.fields(content, _KEYS, "the recipe")
+        content = _OLD | content if isinstance(content, dict) else content
+        _CHECK.fields(content, (*_KEYS, *_OLD), "the recipe")
         lists = {name: _CHECK.items(content[name], f"recipe: {name}") for name in _LISTS}
         target = _CHECK.text(content["target"], "recipe: target")
         columns = tuple(map(_planned, lists["columns"]))
@@ -226,7 +305,14 @@ class Recipe:
         labels_are = _CHECK.choice(content["labels_are"], LABELS, "recipe: labels_are")
         if (task == "regression") != (labels_are == "number"):
             raise ValueError(f"recipe: labels_are={labels_are!r} contradicts the task {task!r}")
-        recipe = cls(target, task, columns, dropped, notes, labels_are)
+        missing = tuple(
+            _CHECK.text(one, "recipe: missing") for one in _CHECK.items(content["missing"], "missing")
+        )
+        decimal = _CHECK.choice(content["decimal"], DECIMALS, "recipe: decimal")
+        encoding = _CHECK.text(content["encoding"], "recipe: encoding")
+        if encoding:
+            check_encoding(encoding)
+        recipe = cls(target, task, columns, dropped, notes, labels_are, missing, decimal, encoding)
         if not columns:
             raise ValueError("recipe: columns is empty; at least one is needed")
         names = [target, *(column.name for column in columns), *(name for name, _ in dropped)]
@@ -237,16 +323,28 @@ class Recipe:
         return recipe
 
 
-def _features(table: TypedTable, column: PlannedColumn) -> list[Any]:
-    """Convert a column of the table to its features."""
-    values = table.values(column.name)
+def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]) -> list[Any]:
+    """Convert a column of the table to its features; texts are read in the way of the recipe."""
+    raw = table.table[column.name]
+    values = raw
+    if is_text(raw.type):
+        known = table.known(column.name)
+        if known is not None and _is_as_planned(known, column):
+            values = known.values
+        else:
+            values = conversion.read_texts(raw, column, missing)
     if column.kind == "date":
         return conversion.expand_dates(conversion.to_dates(values, column.name), column.parts)
     if column.kind == "category":  # of numbers and dates, the spelling of the file
-        cleaned = is_text(values.type)
-        spelled = values if cleaned else table.table[column.name]
-        return [conversion.to_categories(spelled, column.name, cleaned=cleaned)]
+        if is_text(raw.type) and not is_text(values.type):
+            values = clean_text(raw, missing, column.kept)
+        return [conversion.to_categories(values, column.name, cleaned=is_text(values.type))]
     return [(to_numbers if column.kind == "number" else to_booleans)(values, column.name)]
+
+
+def _is_as_planned(known: InferredColumn, column: PlannedColumn) -> bool:
+    """Return whether texts were read in the way of the recipe already."""
+    return (known.formats, known.decimal, known.kept) == (column.formats, column.decimal, column.kept)
 
 
 def _check_unique(table: TypedTable, name: str) -> None:
@@ -294,7 +392,8 @@ def to_labels(values: pa.ChunkedArray, name: str, labels: str) -> NDArray[Any]:
 
 
 def _planned(entry: Any) -> PlannedColumn:
-    _CHECK.fields(entry, ("name", "kind", "parts"), "recipe: a column")
+    entry = _OLD_COLUMN | entry if isinstance(entry, dict) else entry
+    _CHECK.fields(entry, ("name", "kind", "parts", *_OLD_COLUMN), "recipe: a column")
     name = _CHECK.text(entry["name"], "recipe: name")
     kind = _CHECK.choice(entry["kind"], PLANNED, "recipe: kind")
     listed = _CHECK.items(entry["parts"], "recipe: parts")
@@ -302,7 +401,22 @@ def _planned(entry: Any) -> PlannedColumn:
     in_order = tuple(part for part in PARTS if part in parts)
     if parts != in_order or bool(parts) != (kind == "date"):
         raise ValueError(f"recipe: the parts {parts} are not those of a {kind} column; dates have {PARTS}")
-    return PlannedColumn(name, kind, parts)
+    formats, kept = (
+        tuple(_CHECK.text(one, f"recipe: {key}") for one in _CHECK.items(entry[key], f"recipe: {key}"))
+        for key in ("formats", "kept")
+    )
+    for form in formats:
+        _check_format(form)
+    return PlannedColumn(
+        name, kind, parts, formats, _CHECK.choice(entry["decimal"], DECIMALS, "recipe: decimal"), kept
+    )
+
+
+def _check_format(form: str) -> None:
+    try:
+        format_pattern(form)
+    except DataFileError as error:
+        raise ValueError(f"recipe: {error}") from error
 
 
 def _dropped(pair: Any) -> tuple[str, str]:

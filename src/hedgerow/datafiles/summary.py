@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.datafiles.column_types import TypedTable, classify_values, n_distinct
+from hedgerow.datafiles.column_types import classify_values, n_distinct
 from hedgerow.datafiles.conversion import encode_categories
 from hedgerow.datafiles.errors import format_value
+from hedgerow.datafiles.typed_table import TypedTable
 
 _BINS = 12
 _TOP = 5

@@ -150,6 +150,8 @@ def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
         return numbers_of_objects(column.to_numpy(), label, hint)
     if isinstance(dtype, nw.Unknown):
         return _unknown_numbers(column, label)
+    if isinstance(dtype, (nw.Datetime, nw.Date)):
+        return seconds_since_1970(column)
     raise ValueError(f"{label} has type {dtype}, which is not supported; {REMEDY}.")
 
 
@@ -162,6 +164,12 @@ def proper_numbers(column: Series) -> NDArray[Any]:
             return values
     values = column.cast(nw.Float64).to_numpy()  # no such NumPy dtype, or booleans with nulls
     return values
+
+
+def seconds_since_1970(column: Series) -> Floats:
+    """Return dates and timestamps as seconds since 1970 (UTC if they have a time zone), NaN for missing."""
+    microseconds: Floats = column.dt.timestamp("us").cast(nw.Float64).to_numpy()
+    return microseconds / 1e6  # a copy: the array may be a view of Arrow's memory
 
 
 def _decoded_numbers(column: Series, label: str, hint: str) -> Floats:

@@ -62,7 +62,8 @@ def read_table(
         NumPy arrays of any real dtype and memory order, object arrays of numbers, pandas, polars
         and Arrow tables, SciPy sparse matrices and arrays. NaN, None, NA and nulls are missing,
         infinities are ordinary extreme values, zeros of sparse matrices are zeros. Integers
-        beyond 2**53 are rounded to float64, except in categorical columns.
+        beyond 2**53 are rounded to float64, except in categorical columns. Dates and timestamps of
+        data frames become seconds since 1970 as float64, those with a time zone by their UTC instant.
     categorical_features : None, "from_dtype", boolean mask, positions or names
         For fit: which columns are categorical. None and "from_dtype" mean those with a
         category, enum or dictionary dtype; anything else is the whole list.

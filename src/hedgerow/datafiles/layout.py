@@ -1,0 +1,198 @@
+"""Find the header of a table among its first rows: below titles, above a row of units, with repaired names.
+
+Rows are lists of texts, from delimited text or from a sheet of a workbook. A title is a row above the
+header with one text, or with fewer fields than the rows have. A row of units stands below the header: where
+the other rows hold numbers, it holds (kg), m/s or %.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hedgerow.datafiles.errors import DataFileError, format_value
+from hedgerow.datafiles.findings import Finding
+
+_MOST_TITLES = 30  # rows
+_NUMBER = re.compile(
+    r"[^\w]*\d[\d\s.,:/'\u2019%()+-]*(?:[eE][+-]?\d+)?\s?[€$£%]?(?:[TZ ]?[\d:.+-]*(?: ?[AaPp][Mm])?)?Z?"
+)
+_UNIT = re.compile(
+    r"[\[(].{1,20}[\])]|[A-Za-zµΩ%°€$£]{1,3}|(?:[A-Za-zµΩ%°€$£]{0,5}[/²³%°^·*][A-Za-z0-9µ²³%°^·*/-]{0,10})|"
+    r"USD|EUR|years?|days?|hours?|min(?:utes)?|sec(?:onds)?|persons?|count|number|units?|percent|m(?:et|il)(?:er|re|e)s?|"
+    r"kWh|km/h|mmHg|rpm|ppm",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"[-=_+ ]{2,}")
+_NO_UNITS = {"na", "n/a", "nan", "nil", "yes", "no", "-", "?", "", "null"}
+_TOTAL = re.compile(
+    r"(?:grand |sub)?(?:total|summe?|gesamt|insgesamt|totale?s?|somme|suma|totaal)\b.*|average|mean|sum",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"(?:source|quelle|notes?|stand|report|generated|exported|end of)\b.*|[*(©#-].*", re.IGNORECASE
+)
+
+
+class Layout(NamedTuple):
+    """Where the table is among the rows."""
+
+    header: int  # the position of the header
+    first: int  # the position of the first row of values
+    names: tuple[str, ...]  # of the columns, distinct
+    findings: list[Finding]
+
+
+def find_layout(rows: Sequence[Sequence[str]]) -> Layout:
+    """Find the header among the first rows of a table.
+
+    >>> layout = find_layout([["Sales 2024"], ["name", "kg", "kg"], ["Ann", "1", "2"], ["Bob", "3", "4"]])
+    >>> layout.header, layout.names
+    (1, ('name', 'kg', 'kg_2'))
+    """
+    findings: list[Finding] = []
+    header = _header(rows)
+    if header:
+        shown = ", ".join(format_value(" ".join(filter(None, row))) for row in rows[:header][:2])
+        lines = "line" if header == 1 else "lines"
+        findings.append(Finding(f"{header} {lines} above the header left out: {shown}."))
+    fields = _fitted([field.strip() for field in rows[header]], rows[header + 1 :], findings)
+    names = _names(fields, findings)
+    first = header + 1
+    if _is_rule(rows, first) or _is_units(rows, first):
+        shown = format_value(", ".join(filter(None, rows[first])))
+        findings.append(Finding(f"The row below the header holds units, {shown}; it is left out."))
+        first += 1
+    return Layout(header, first, names, findings)
+
+
+def is_footer(row: Sequence[str], width: int) -> bool:
+    """Return whether the last row of a table is a total or a remark, not a row of values.
+
+    >>> is_footer(["Total", "", "12"], 3), is_footer(["Ann", "3", "12"], 3), is_footer(["source: census"], 3)
+    (True, False, True)
+    """
+    filled = [cell.strip() for cell in row if cell.strip()]
+    if width < 2 or not filled or len(row) > width:
+        return False
+    if len(filled) == 1 and row[0].strip():
+        is_remark = bool(_REMARK.fullmatch(filled[0]))
+        return is_remark or (len(row) == 1 < width - 1 and not is_number(filled[0]))
+    return bool(_TOTAL.fullmatch(filled[0]))
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a text is a number or a date rather than a name.
+
+    >>> [is_number(cell) for cell in ("12", "$ 1,200.50", "17.5.2024", "2024-05-17T10:00Z", "kg", "x1", "")]
+    [True, True, True, True, False, False, False]
+    """
+    return bool(_NUMBER.fullmatch(cell.strip()))
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    counts = Counter(len(row) for row in rows)
+    return max(counts, key=lambda width: (counts[width], width), default=0)
+
+
+def _header(rows: Sequence[Sequence[str]]) -> int:
+    """Return the position of the header: 0 unless the rows above another one are titles."""
+    width = _width(rows)
+    for position, row in enumerate(rows[: _MOST_TITLES + 1]):
+        filled = [cell for cell in row if cell.strip()]
+        if position and len(row) in (width, width - 1) and 2 * len(filled) > width:
+            complete = width > 2 or len(filled) == width
+            return position if complete and not any(map(is_number, filled)) else 0
+        is_short = len(row) < width - 1 or (len(row) < width and width == 2)
+        one_text = len(filled) == 1 and bool(row[0].strip())
+        if width < 2 or not (is_short or one_text or not filled):
+            return 0
+    return 0
+
+
+def _fitted(fields: list[str], rows: Sequence[Sequence[str]], findings: list[Finding]) -> list[str]:
+    """Add or remove the name of a trailing separator; add a name for the names of rows that R writes."""
+    width = _width(rows)
+    if width == len(fields) - 1 and not fields[-1]:
+        return fields[:-1]
+    if width != len(fields) + 1:
+        return fields
+    wide = [row for row in rows if len(row) == width]
+    if not any(row[-1].strip() for row in wide):
+        return [*fields, ""]
+    starts = [row[0].strip() for row in wide]
+    if len(wide) >= 3 and len(set(starts)) == len(starts) and all(starts):
+        findings.append(Finding("The rows have one field more than the header; the first names the row."))
+        return ["", *fields]
+    return fields
+
+
+def _names(fields: list[str], findings: list[Finding]) -> tuple[str, ...]:
+    """Return distinct names; DataFileError for a header of numbers."""
+    if all(_is_float(name) for name in fields) and not _counts_up(fields):
+        shown = ", ".join(fields[:3]) + (", ..." if len(fields) > 3 else "")
+        raise DataFileError(
+            f"its first line holds only numbers ({format_value(shown)[1:-1]}); the first line must hold the "
+            "names of the columns"
+        )
+    names: list[str] = []
+    taken = set(fields)
+    for number, field in enumerate(fields, start=1):
+        name = field or f"column_{number}"
+        if field and field not in names:
+            names.append(field)
+            continue
+        copy = 2
+        while name in taken or name in names:
+            name, copy = (f"{field}_{copy}", copy + 1) if field else (name + "_", copy)
+        names.append(name)
+    doubled = [f"{new!r}" for old, new in zip(fields, names, strict=True) if old and old != new]
+    if doubled:
+        findings.append(
+            Finding(f"Some columns have the same name; the later ones are called {_some(doubled)}.")
+        )
+    unnamed = [f"{new!r}" for old, new in zip(fields, names, strict=True) if not old]
+    if unnamed:
+        what = "A column has no name; it is" if len(unnamed) == 1 else "Some columns have no name; they are"
+        findings.append(Finding(f"{what} called {_some(unnamed)}."))
+    return tuple(names)
+
+
+def _some(quoted: list[str]) -> str:
+    return ", ".join(quoted[:5]) + (f" and {len(quoted) - 5} more" if len(quoted) > 5 else "")
+
+
+def _is_float(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return not name[:1].isalpha()  # nan, inf
+
+
+def _counts_up(names: Sequence[str]) -> bool:
+    """Return whether the names are 0, 1, 2, ... or consecutive years: numbers that are valid names."""
+    if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in names):
+        return False
+    numbers = [int(name) for name in names]
+    return (len(numbers) >= 3 or numbers[0] == 0) and numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
+def _is_rule(rows: Sequence[Sequence[str]], first: int) -> bool:
+    """Return whether a row is a rule, as databases print it below the names: ----, ------."""
+    return len(rows) > first + 1 and all(_RULE.fullmatch(cell) for cell in rows[first])
+
+
+def _is_units(rows: Sequence[Sequence[str]], first: int) -> bool:
+    """Return whether a row holds units: texts where all other rows hold numbers."""
+    values = rows[first + 1 : first + 30]
+    if len(values) < 2 or any(map(is_number, rows[first])):
+        return False
+    units = 0
+    for column, text in enumerate(cell.strip() for cell in rows[first]):
+        known = [row[column] for row in values if column < len(row) and row[column].strip()]
+        if text and known and all(map(is_number, known)):
+            if text.casefold() in _NO_UNITS or not _UNIT.fullmatch(text):
+                return False
+            units += 1
+    return units > 0

@@ -1,0 +1,108 @@
+"""Statements about how texts were read: number formats, dates, missing values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.datafiles.errors import format_value
+from hedgerow.datafiles.findings import Finding
+from hedgerow.datafiles.inference import InferredColumn, infer_column
+from hedgerow.datafiles.recipe import PlannedColumn
+
+_NAMED = 5  # columns that a statement lists
+_LEAST_NUMBERS = 20  # distinct numbers, from which other texts are suspicious
+_MOST_OTHERS = 5  # distinct texts among numbers
+_NUMBER = r"^[-+(]?[$€£]?\s?[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*[%€)]?$"
+_PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+
+
+def number_statements(inferred: Mapping[str, InferredColumn]) -> list[Finding]:
+    """State how numbers were written, one statement for all columns of one form."""
+    groups: dict[Any, list[str]] = {}
+    for name, column in inferred.items():
+        if column.thousands or column.signs or column.decimal == "," or column.ambiguous == "number":
+            key = (column.decimal, column.thousands, column.signs, column.ambiguous, column.is_default)
+            groups.setdefault(key, []).append(name)
+    findings = []
+    for (decimal, _, _, ambiguous, is_default), names in groups.items():
+        column = inferred[names[0]]
+        example = format_value(column.example)
+        shown = f"Numbers such as {example} are read as {_value_of(column)} in {_some(names)}"
+        if ambiguous:
+            other = "." if decimal == "," else ","
+            why = "nothing in the file decides" if is_default else "the other columns decide"
+            shown += f" ({why}; --decimal {other} reads them in the other way)"
+        findings.append(Finding(f"{shown}.", is_guess=is_default, option=("--decimal", decimal)))
+    return findings
+
+
+def _value_of(column: InferredColumn) -> str:
+    """Return the value that the example of a column was read as."""
+    found = infer_column(pa.chunked_array([[column.example]]), decimal=column.decimal or None)
+    return str(found.values[0].as_py())
+
+
+def date_statement(column: PlannedColumn, inferred: InferredColumn | None, kind: pa.DataType) -> Finding:
+    """State how a column of dates was read, and which numbers it becomes."""
+    quoted = format_value(column.name)
+    zone = " (UTC)" if getattr(kind, "tz", None) else ""
+    parts = ", ".join(column.parts[:-1])
+    becomes = f"they become the numbers {parts} and days since 1970-01-01"
+    if inferred is None or not inferred.formats:
+        return Finding(f"Column {quoted} holds dates{zone}; {becomes}.", is_guess=False)
+    form = inferred.formats[0]
+    order = "/".join(_PARTS[piece] for piece in _directives(form) if piece in _PARTS)
+    text = f"Column {quoted} holds dates{zone} such as {format_value(inferred.example)}, read as {order}"
+    option = ("--date-format", f"{column.name}={form}")
+    if inferred.ambiguous and inferred.is_default:
+        other = form.replace("%d", "%_").replace("%m", "%d").replace("%_", "%m")
+        text += f" (no value decides; --date-format {column.name}={other!r} exchanges day and month)"
+    if "%y" in form:
+        text += ", two-digit years as 1969 to 2068"
+    guess = bool(inferred.ambiguous and inferred.is_default)
+    return Finding(f"{text}; {becomes}.", is_guess=guess, option=option)
+
+
+def _directives(form: str) -> list[str]:
+    return [form[at : at + 2] for at in range(len(form) - 1) if form[at] == "%"]
+
+
+def missing_statements(inferred: Mapping[str, InferredColumn], stated: Sequence[str]) -> list[Finding]:
+    """State which texts were read as missing, with their numbers of rows."""
+    columns: dict[str, list[str]] = {}
+    for name, column in inferred.items():
+        for marker, count in column.missing.items():
+            columns.setdefault(marker, []).append(
+                f"{format_value(name)} ({count:,} {'row' if count == 1 else 'rows'})"
+            )
+    findings = []
+    for marker, found in columns.items():
+        listed = ", ".join(found[:_NAMED]) + (
+            f" and {len(found) - _NAMED} more columns" if found[_NAMED:] else ""
+        )
+        text = f"{format_value(marker)} is read as missing in {listed}."
+        findings.append(Finding(text, is_guess=marker not in stated, option=("--missing", marker)))
+    return findings
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(map(format_value, names[:_NAMED]))
+    return listed + (f" and {len(names) - _NAMED} more columns" if names[_NAMED:] else "")
+
+
+def almost_numbers(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:
+    """Find texts that are numbers except for a few, which may mean missing."""
+    distinct = pc.value_counts(texts.drop_null())
+    values, counts = distinct.field("values"), distinct.field("counts")
+    is_number = pc.match_substring_regex(values, _NUMBER)
+    others = values.filter(pc.invert(is_number))
+    if len(values) - len(others) < _LEAST_NUMBERS or not 0 < len(others) <= _MOST_OTHERS:
+        return
+    rows = dict(zip(others.to_pylist(), counts.filter(pc.invert(is_number)).to_pylist(), strict=True))
+    for text, count in rows.items():
+        yield Finding(
+            f"column {format_value(name)} holds numbers, but {format_value(text)} in {count:,} rows",
+            option=("--missing", text),
+        )

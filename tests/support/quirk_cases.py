@@ -1,0 +1,442 @@
+"""Files as spreadsheets, databases and instruments export them, each with its expected content or error.
+
+A case is (name of the file, content, checks). Content is text, bytes or a function that writes the file.
+Checks:
+
+columns   name -> values of the column as `read_data` returns them
+says      texts that the statements contain
+silent    True if there are no statements at all
+error     regular expression of the error of `read_data`
+path      what is passed instead of the name of the file
+options   ReadOptions
+"""
+
+import datetime as dt
+import gzip
+import io
+import sqlite3
+import zipfile
+from typing import Any, NamedTuple
+
+import duckdb
+import openpyxl
+
+from hedgerow.datafiles import ReadOptions
+
+
+class Case(NamedTuple):
+    name: str
+    content: Any
+    columns: dict[str, list[Any]] = {}  # noqa: RUF012
+    says: tuple[str, ...] = ()
+    silent: bool = False
+    error: str = ""
+    path: str = ""
+    options: ReadOptions | None = None
+
+
+def day(*numbers):
+    return dt.date(*numbers)
+
+
+def moment(*numbers):
+    return dt.datetime(*numbers)  # noqa: DTZ001
+
+
+def utc(*numbers):
+    return dt.datetime(*numbers, tzinfo=dt.UTC)
+
+
+def lines(*texts):
+    return "".join(text + "\n" for text in texts)
+
+
+def zipped(**files):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "."), content)
+    return target.getvalue()
+
+
+def workbook(sheets):
+    def write(path):
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for title, rows in sheets.items():
+            sheet = book.create_sheet(title)
+            for row in rows:
+                sheet.append(row)
+        book.save(path)
+
+    return write
+
+
+def sqlite(tables):
+    def write(path):
+        with sqlite3.connect(path) as database:
+            for name, (columns, rows) in tables.items():
+                database.execute(f'create table "{name}" ({columns})')
+                marks = ", ".join("?" * len(rows[0]))
+                database.executemany(f'insert into "{name}" values ({marks})', rows)  # noqa: S608
+        database.close()
+
+    return write
+
+
+def duck(path):
+    with duckdb.connect(str(path)) as database:
+        database.execute("create table cars (age integer, born date, hue text)")
+        database.execute("insert into cars values (1, '2024-05-17', 'red'), (null, null, 'blue')")
+
+
+EXCEL = lines(
+    '"Name","Amount","Share","Date","Code"',
+    '"Müller","$1,234.50","12 %","1/31/2024","007"',
+    '"Lee, Ann","($200.00)","3.5 %","2/1/2024","012"',
+    '"O\'Hara","n/a","#DIV/0!","","100"',
+)
+READ_EXCEL = {
+    "Name": ["Müller", "Lee, Ann", "O'Hara"],
+    "Amount": [1234.5, -200.0, None],
+    "Share": [12.0, 3.5, None],
+    "Date": [day(2024, 1, 31), day(2024, 2, 1), None],
+    "Code": ["007", "012", "100"],
+}
+BOOK = [["name", "size", "when"], ["Ann", 1.5, moment(2024, 5, 17)], ["Bob", None, moment(2024, 5, 18)]]
+READ_BOOK = {
+    "name": ["Ann", "Bob"],
+    "size": [1.5, None],
+    "when": [day(2024, 5, 17), day(2024, 5, 18)],
+}
+NA_ROWS = ("a,b", "1,x", "2,y")
+
+CASES = {
+    # --- whole files
+    "Excel export of five columns": Case("e.csv", EXCEL, READ_EXCEL),
+    "the same in Windows-1252": Case("e.csv", EXCEL.encode("cp1252"), READ_EXCEL, says=("Windows-1252",)),
+    "the same in UTF-16": Case("e.csv", EXCEL.encode("utf-16"), READ_EXCEL),
+    "the same in UTF-16 without mark": Case("e.csv", EXCEL.encode("utf-16-le"), READ_EXCEL, says=("UTF-16",)),
+    "the same in UTF-8 with a mark": Case("e.csv", EXCEL.encode("utf-8-sig"), READ_EXCEL),
+    "the same with carriage returns": Case("e.csv", EXCEL.replace("\n", "\r"), READ_EXCEL),
+    "the same with Windows line ends": Case("e.csv", EXCEL.replace("\n", "\r\n"), READ_EXCEL),
+    "the same zipped": Case("e.zip", zipped(e__csv=EXCEL), READ_EXCEL),
+    "the same gzipped": Case("e.csv.gz", gzip.compress(EXCEL.encode()), READ_EXCEL),
+    "the same from standard input": Case("e.csv", EXCEL, READ_EXCEL, path="-"),
+    # --- separators and decimal signs
+    "semicolons and decimal commas": Case(
+        "a.csv", lines("a;b", "1,5;x", "2,25;y"), {"a": [1.5, 2.25], "b": ["x", "y"]}, says=("'1,5'", "1.5")
+    ),
+    "tabs": Case("a.tsv", lines("a\tb", "1\tx y", "2\tz"), {"a": [1, 2], "b": ["x y", "z"]}, silent=True),
+    "bars": Case("a.txt", lines("a|b", "1|2", "3|4"), {"a": [1, 3], "b": [2, 4]}, silent=True),
+    "separator stated by Excel": Case("a.csv", lines("sep=;", "a;b", "1,5;2"), {"a": [1.5], "b": [2]}),
+    "stated separator of another kind": Case("a.csv", lines("sep=^", "a^b", "1^2"), {"a": [1], "b": [2]}),
+    "trailing separators": Case("a.csv", lines("a;b;", "1;2;", "3;4;"), {"a": [1, 3], "b": [2, 4]}),
+    "trailing separators of the rows only": Case(
+        "a.csv", lines("a,b", "1,2,", "3,4,", "5,6,"), {"a": [1, 3, 5], "b": [2, 4, 6]}
+    ),
+    "trailing separator of the header only": Case(
+        "a.csv", lines("a,b,", "1,2", "3,4"), {"a": [1, 3], "b": [2, 4]}
+    ),
+    "quoted line ends": Case("a.csv", 'a,b\n"x\ny",1\nz,2\n', {"a": ["x\ny", "z"], "b": [1, 2]}),
+    "blank lines between rows": Case("a.csv", "a,b\n\n1,2\n\n3,4\n", {"a": [1, 3]}),
+    # --- numbers
+    "thousands by commas": Case("a.csv", lines("a;b", "1,234,567;1.5", "12;2"), {"a": [1234567, 12]}),
+    "thousands by points": Case("a.csv", lines("a;b", "1.234,56;x", "7,5;y"), {"a": [1234.56, 7.5]}),
+    "thousands by spaces": Case(
+        "a.csv", lines("a,b", "1 234,x", "1\u00a0234\u202f567,y"), {"a": [1234, 1234567]}
+    ),
+    "thousands by apostrophes": Case(
+        "a.csv", lines("a,b", "1'234.5,x", "7\u2019000,y"), {"a": [1234.5, 7000.0]}
+    ),
+    "lakh and crore": Case("a.csv", lines("a;b", '"12,34,567";x', '"5";y'), {"a": [1234567, 5]}),
+    "points that separate thousands in a file with decimal commas": Case(
+        "a.csv", lines("a;b", "1.234;0,5", "2.500;1,25"), {"a": [1234, 2500], "b": [0.5, 1.25]}
+    ),
+    "commas that are decimal because of another column": Case(
+        "a.csv", lines("a;b", "1,234;0,5", "2,500;1,25"), {"a": [1.234, 2.5]}, says=("other columns decide",)
+    ),
+    "commas that separate thousands because of another column": Case(
+        "a.csv", lines("a;b", "1,234;0.5", "2,500;1.25"), {"a": [1234, 2500]}, says=("other columns decide",)
+    ),
+    "commas that nothing decides": Case(
+        "a.csv",
+        lines("a;b", "1,234;x", "2,500;y"),
+        {"a": [1.234, 2.5]},
+        says=("nothing in the file decides",),
+    ),
+    "the decimal sign is stated": Case(
+        "a.csv",
+        lines("a;b", "1,234;x", "2,500;y"),
+        {"a": [1234, 2500]},
+        options=ReadOptions(decimal="."),
+    ),
+    "points stay decimal without any comma": Case(
+        "a.csv", lines("a;b", "1.234;x"), {"a": [1.234]}, silent=True
+    ),
+    "dollars": Case(
+        "a.csv", lines("a|b", "$1,200.50|x", "-$5|y"), {"a": [1200.5, -5.0]}, says=("'$1,200.50'",)
+    ),
+    "euros after the number": Case("a.csv", lines("a;b", "1.200,50 €;x", "5,00 €;y"), {"a": [1200.5, 5.0]}),
+    "currency codes": Case("a.csv", lines("a,b", "CHF 12.50,x", "CHF 7,y"), {"a": [12.5, 7.0]}),
+    "two currencies stay text": Case("a.csv", lines("a,b", "$12,x", "€7,y"), {"a": ["$12", "€7"]}),
+    "percent": Case("a.csv", lines("a,b", "12%,x", "3.5 %,y"), {"a": [12.0, 3.5]}),
+    "parentheses": Case("a.csv", lines("a,b", "(12.5),x", "7,y"), {"a": [-12.5, 7.0]}),
+    "minus after the number": Case("a.csv", lines("a,b", "12.5-,x", "7,y"), {"a": [-12.5, 7.0]}),
+    "minus sign of typography": Case("a.csv", lines("a,b", "−12.5,x", "7,y"), {"a": [-12.5, 7.0]}),
+    "leading zeros stay text": Case("a.csv", lines("a,b", "01234,1", "98765,2"), {"a": ["01234", "98765"]}),
+    # --- missing values
+    "errors of Excel": Case(
+        "a.csv",
+        lines("a,b", "1,#N/A", "#DIV/0!,2", "#REF!,3", "2,#VALUE!"),
+        {"a": [1, None, None, 2], "b": [None, 2, 3, None]},
+        says=("'#DIV/0!' is read as missing in 'a' (1 row)", "'#N/A' is read as missing in 'b' (1 row)"),
+    ),
+    "markers of databases": Case(
+        "a.csv",
+        lines("a,b", "1,NULL", "\\N,2", "null,3", "(null),4"),
+        {"a": [1, None, None, None], "b": [None, 2, 3, 4]},
+    ),
+    "NA, dashes, points and question marks": Case(
+        "a.csv",
+        lines("a,b", "1,n/a", "NA,2", "-,?", ".,3", "--,4"),
+        {"a": [1, None, None, None, None], "b": [None, 2, None, 3, 4]},
+        says=("'NA' is read as missing in 'a' (1 row)", "'-' is read as missing in 'a' (1 row)"),
+    ),
+    "empty and spaces": Case("a.csv", "a,b\n1,\n  ,2\n", {"a": [1, None], "b": [None, 2]}, silent=True),
+    "NA among two-letter codes is a code": Case(
+        "a.csv", lines("a,b", "DE,1", "NA,2", "FR,3"), {"a": ["DE", "NA", "FR"]}, silent=True
+    ),
+    "a dash among texts is a text": Case("a.csv", lines("a,b", "x,1", "-,2"), {"a": ["x", "-"]}, silent=True),
+    "a stated marker": Case(
+        "a.csv", lines("a,b", "1,2", "-999,3"), {"a": [1, None]}, options=ReadOptions(missing=("-999",))
+    ),
+    # --- dates
+    "German dates": Case(
+        "a.csv", lines("a,b", "10.11.2024,1", "3.2.2025,2"), {"a": [day(2024, 11, 10), day(2025, 2, 3)]}
+    ),
+    "American dates with times": Case(
+        "a.csv",
+        lines("a,b", "1/1/13 22:33,1", "1/31/13 7:05,2"),
+        {"a": [moment(2013, 1, 1, 22, 33), moment(2013, 1, 31, 7, 5)]},
+        says=("read as month/day/year", "1969 to 2068"),
+    ),
+    "British dates": Case(
+        "a.csv",
+        lines("a,b", "1/2/2013,1", "31/1/2013,2"),
+        {"a": [day(2013, 2, 1), day(2013, 1, 31)]},
+        says=("read as day/month/year",),
+    ),
+    "dates of either order": Case(
+        "a.csv",
+        lines("a,b", "1/2/2013,1", "3/4/2013,2"),
+        {"a": [day(2013, 1, 2), day(2013, 3, 4)]},
+        says=("no value decides",),
+    ),
+    "either order beside a column that decides": Case(
+        "a.csv",
+        lines("a,b", "1/2/2013,31/1/2013", "3/4/2013,1/1/2013"),
+        {"a": [day(2013, 2, 1), day(2013, 4, 3)]},
+    ),
+    "either order in a file with decimal commas": Case(
+        "a.csv", lines("a;b", "1/2/2013;0,5"), {"a": [day(2013, 2, 1)], "b": [0.5]}
+    ),
+    "a stated date format": Case(
+        "a.csv",
+        lines("a,b", "1/2/2013,1"),
+        {"a": [day(2013, 2, 1)]},
+        options=ReadOptions(date_formats={"a": "%d/%m/%Y"}),
+    ),
+    "digits as dates": Case(
+        "a.csv",
+        lines("a,b", "20240517,1"),
+        {"a": [day(2024, 5, 17)]},
+        options=ReadOptions(date_formats={"a": "%Y%m%d"}),
+    ),
+    "dates of both orders stay text": Case(
+        "a.csv", lines("a,b", "13/1/2024,1", "1/13/2024,2"), {"a": ["13/1/2024", "1/13/2024"]}
+    ),
+    "ISO with zone": Case("a.csv", lines("a,b", "2024-05-17T10:00Z,1"), {"a": [utc(2024, 5, 17, 10)]}),
+    "names of months": Case(
+        "a.csv",
+        lines("a|b", "17 May 2024|May 17, 2024", "3 June 2024|Jun 3, 2024"),
+        {"a": [day(2024, 5, 17), day(2024, 6, 3)], "b": [day(2024, 5, 17), day(2024, 6, 3)]},
+    ),
+    "German names of months": Case(
+        "a.csv",
+        lines("a,b", "17. März 2024,1", "3. Dez. 2024,2"),
+        {"a": [day(2024, 3, 17), day(2024, 12, 3)]},
+    ),
+    "Oracle dates": Case(
+        "a.csv", lines("a,b", "17-MAY-24,1", "03-JUN-99,2"), {"a": [day(2024, 5, 17), day(1999, 6, 3)]}
+    ),
+    "twelve hours": Case(
+        "a.csv",
+        lines("a,b", "5/17/2024 12:05 AM,1", "5/17/2024 1:05:10 pm,2"),
+        {"a": [moment(2024, 5, 17, 0, 5), moment(2024, 5, 17, 13, 5, 10)]},
+    ),
+    "headers of mail": Case(
+        "a.csv", lines("a|b", "Fri, 17 May 2024 10:00:00 +0200|1"), {"a": [utc(2024, 5, 17, 8)]}
+    ),
+    "dates with missing values": Case(
+        "a.csv", lines("a,b", "17.5.2024,1", "-,2", "n/a,3"), {"a": [day(2024, 5, 17), None, None]}
+    ),
+    "a day that does not exist stays text": Case(
+        "a.csv", lines("a,b", "31.2.2024,1", "1.3.2024,2"), {"a": ["31.2.2024", "1.3.2024"]}
+    ),
+    # --- layout
+    "title and blank lines": Case(
+        "a.csv",
+        lines("Sales report 2024", "", "name,qty,price", "Ann,1,2.5", "Bob,2,3.5"),
+        {"name": ["Ann", "Bob"], "price": [2.5, 3.5]},
+        says=("1 line above the header left out: 'Sales report 2024'",),
+    ),
+    "title padded with separators": Case(
+        "a.csv", lines("Sales report,,", ",,", "name,qty,price", "Ann,1,2.5"), {"name": ["Ann"], "qty": [1]}
+    ),
+    "title above two columns": Case(
+        "a.csv", lines("My list", "name,qty", "Ann,1", "Bob,2"), {"name": ["Ann", "Bob"], "qty": [1, 2]}
+    ),
+    "comments above the header": Case(
+        "a.csv",
+        lines("# exported by probe 7", "# station: 12", "t,v,w", "1,2,3", "2,3,4"),
+        {"t": [1, 2]},
+        says=("2 lines above",),
+    ),
+    "row of units": Case(
+        "a.csv",
+        lines("name,mass,speed", ",(kg),m/s", "Ann,1,2", "Bob,3,4"),
+        {"mass": [1, 3], "speed": [2, 4]},
+        says=("holds units, '(kg), m/s'",),
+    ),
+    "rule below the header": Case("a.csv", lines("id|name", "---|------", "1|Ann", "2|Bob"), {"id": [1, 2]}),
+    "total below the rows": Case(
+        "a.csv",
+        lines("name,qty", "Ann,1", "Bob,2", "Total,3"),
+        {"name": ["Ann", "Bob"], "qty": [1, 2]},
+        says=("The last line, 'Total,3', is no row of the table",),
+    ),
+    "source below the rows": Case(
+        "a.csv",
+        lines("name,qty,x", "Ann,1,2", "Bob,2,3", "", "Source: census 2020"),
+        {"qty": [1, 2]},
+        says=("census",),
+    ),
+    "a row with one value is a row": Case(
+        "a.csv", lines("a,b,c", "x,1,2", "y,,"), {"a": ["x", "y"], "b": [1, None]}, silent=True
+    ),
+    "same name twice": Case(
+        "a.csv",
+        lines("a,b,a", "1,2,3"),
+        {"a": [1], "b": [2], "a_2": [3]},
+        says=("the later ones are called 'a_2'",),
+    ),
+    "columns without names": Case(
+        "a.csv",
+        lines(",a,", "0,1,2"),
+        {"column_1": [0], "a": [1], "column_3": [2]},
+        says=("called 'column_1', 'column_3'",),
+    ),
+    "names of rows by R": Case(
+        "a.csv",
+        lines('"a","b"', '"r1",1,2', '"r2",3,4', '"r3",5,6'),
+        {"column_1": ["r1", "r2", "r3"], "a": [1, 3, 5]},
+        says=("one field more",),
+    ),
+    "spaces around names and values": Case(
+        "a.csv", lines(" a , b ", " 1 , x ", "2,y"), {"a": [1, 2], "b": ["x", "y"]}
+    ),
+    "no header": Case("a.csv", lines("5.1,3.5", "4.9,3.0"), error="holds only numbers"),
+    "a line that is too long": Case(
+        "a.csv", lines("a,b", "1,2", "1,2,3", "4,5"), error="line 3 has 3 fields"
+    ),
+    # --- encodings
+    "Russian": Case(
+        "a.csv",
+        lines("Имя,Город", "Иван,Москва", "Пётр,Казань").encode("cp1251"),
+        {"Имя": ["Иван", "Пётр"]},
+        says=("cp1251",),
+    ),
+    "Japanese": Case(
+        "a.csv", lines("名前,都市", "太郎,東京", "花子,大阪").encode("shift_jis"), {"名前": ["太郎", "花子"]}
+    ),
+    "a stated encoding": Case(
+        "a.csv",
+        lines("a,b", "Řezníček,1").encode("cp1250"),
+        {"a": ["Řezníček"]},
+        options=ReadOptions(encoding="cp1250"),
+        silent=True,
+    ),
+    "a stated encoding that is wrong": Case(
+        "a.csv",
+        lines("a,b", "Zoë,1").encode("cp1252"),
+        error="line 2 is not utf-8.*--encoding",
+        options=ReadOptions(encoding="utf-8"),
+    ),
+    # --- other formats
+    "workbook": Case("a.xlsx", workbook({"cars": BOOK}), READ_BOOK, silent=True),
+    "workbook with titles, total and n/a": Case(
+        "a.xlsx",
+        workbook({"cars": [["Cars"], [], ["hue", "n"], ["red", 1], ["blue", "n/a"], ["Total", 1]]}),
+        {"hue": ["red", "blue"], "n": [1, None]},
+        says=("'Cars'", "'Total 1'", "'n/a' is read as missing in 'n' (1 row)"),
+    ),
+    "first sheet of several": Case(
+        "a.xlsx",
+        workbook({"cars": BOOK, "more": [["x"], [1]]}),
+        READ_BOOK,
+        says=("The sheet 'cars' is read",),
+    ),
+    "named sheet": Case(
+        "a.xlsx",
+        workbook({"more": [["x"], [1]], "my cars": BOOK}),
+        READ_BOOK,
+        path="a.xlsx::my cars",
+        silent=True,
+    ),
+    "no such sheet": Case(
+        "a.xlsx", workbook({"cars": BOOK}), path="a.xlsx::cras", error="no sheet 'cras'; did you mean 'cars'"
+    ),
+    "one of several archived files": Case(
+        "a.zip", zipped(a__csv="a\n1\n2\n", b__csv="b\n3\n"), {"b": [3]}, path="a.zip::b.csv"
+    ),
+    "archive with the hidden files of a Mac": Case(
+        "a.zip", zipped(a__csv=lines(*NA_ROWS), __MACOSX="x"), {"a": [1, 2]}
+    ),
+    "JSON lines": Case(
+        "a.jsonl",
+        lines('{"a": 1, "b": "x"}', '{"a": null, "b": "17.5.2024"}'),
+        {"a": [1, None], "b": ["x", "17.5.2024"]},
+    ),
+    "JSON lines of another suffix": Case(
+        "a.ndjson", lines('{"a": "1,5"}', '{"a": "2,5"}'), {"a": [1.5, 2.5]}
+    ),
+    "SQLite": Case(
+        "a.db",
+        sqlite({"cars": ("age integer, hue text", [(1, "red"), (None, "blue")])}),
+        {"age": [1, None], "hue": ["red", "blue"]},
+    ),
+    "table of SQLite": Case(
+        "a.db",
+        sqlite({"x": ("a", [(1,)]), "my cars": ("age, hue", [(1, "red"), ("n/a", "blue")])}),
+        {"age": [1, None]},
+        path="a.db::my cars",
+    ),
+    "SQLite of several tables": Case(
+        "a.db",
+        sqlite({"x": ("a", [(1,)]), "y": ("a", [(1,)])}),
+        error="a database of 2 tables .'x', 'y'.; name one: FILE::x",
+    ),
+    "DuckDB": Case(
+        "a.duckdb",
+        duck,
+        {"age": [1, None], "born": [day(2024, 5, 17), None], "hue": ["red", "blue"]},
+        path="a.duckdb::cars",
+    ),
+    "no such table": Case(
+        "a.duckdb", duck, path="a.duckdb::card", error="no table 'card'; did you mean 'cars'"
+    ),
+    "no table inside": Case(
+        "a.csv", lines(*NA_ROWS), path="a.csv::x", error="it holds one table only; leave out ::x"
+    ),
+}
