@@ -7,6 +7,7 @@ import numpy as np
 from hedgerow.selection.metrics import Metric, Predictions, class_predictions
 from hedgerow.selection.results import Trial
 from hedgerow.selection.trials import Split, TrialResult, standard_error
+from hedgerow.text_table import format_mean, format_number
 
 _NOISE = 2.0  # standard errors within which a difference may be chance
 
@@ -51,7 +52,8 @@ def explain_choice(
 
 
 def _score(metric: Metric, trial: Trial) -> str:
-    return f"{trial.scores[metric.name]:.4g}"
+    score = trial.scores[metric.name]
+    return format_mean((score, trial.spread)) if trial.spread else format_number(score)
 
 
 def _best_score(metric: Metric, best: TrialResult) -> str:
@@ -59,7 +61,7 @@ def _best_score(metric: Metric, best: TrialResult) -> str:
     also = ""
     for name in ("accuracy", "r2"):
         if name in best.trial.scores and name != metric.name:
-            also = f" ({'R squared' if name == 'r2' else name} {best.trial.scores[name]:.4g})"
+            also = f" ({'R squared' if name == 'r2' else name} {format_number(best.trial.scores[name])})"
     text = best.trial.description
     return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}, {_score(metric, best.trial)}{also}."
 
@@ -86,7 +88,7 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
     if float(np.mean(ahead)) >= _NOISE * standard_error(ahead) > 0:
         return ""
     return (
-        f"That is not clearly better than a constant prediction ({float(np.mean(scores)):.4g}): the columns "
+        f"That is not clearly better than a constant prediction ({format_number(float(np.mean(scores)))}): the columns "
         "may carry little information about the target."
     )
 
@@ -109,13 +111,10 @@ def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult
     if error == 0.0:
         return f"{start}, " + ("equal on every row." if gap == 0.0 else "worse by the same on every row.")
     if gap < _NOISE * error:
-        verdict = "within noise: on these rows the two cannot be distinguished"
+        verdict = "within noise, below two standard errors: these rows cannot distinguish the two"
     else:
         verdict = "more than noise"
-    return (
-        f"{start}; the difference of {gap:.2g} is {gap / error:.1f} times its standard error over the "
-        f"validation rows ({error:.2g}), {verdict}."
-    )
+    return f"{start}; the difference, {format_mean((gap, error))} over the validation rows, is {verdict}."
 
 
 def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[str]:

@@ -9,7 +9,14 @@ from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.splits import TASKS
 from hedgerow.strict_json import JsonChecker
-from hedgerow.text_table import WIDTH, fitting_columns, format_page, format_seconds
+from hedgerow.text_table import (
+    WIDTH,
+    fitting_columns,
+    format_mean,
+    format_number,
+    format_page,
+    format_seconds,
+)
 
 FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
@@ -206,9 +213,9 @@ class Choice:
         return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
-        scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
+        scores = [format_number(trial.scores[name]) if name in trial.scores else "–" for name in names]
         if trial.spread is not None and trial.has_scores:
-            scores[0] += f" ± {trial.spread:.2g}"
+            scores[0] = format_mean((trial.scores[names[0]], trial.spread))
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
         return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
