@@ -148,7 +148,7 @@ def format_mean(value: tuple[float, float] | None) -> str:
 def format_number(value: float, digits: int = 4) -> str:
     """Format a number with some significant digits, without an exponent unless it is tiny or huge.
 
-    >>> format_number(0.031415), format_number(1613.42), format_number(123.4, 2), format_number(1.2e-9, 2)
+    >>> format_number(0.0314159), format_number(1613.42), format_number(123.4, 2), format_number(1.2e-9, 2)
     ('0.03142', '1613', '120', '1.2e-09')
     """
     if value == 0 or not 1e-5 <= abs(value) < 1e15:

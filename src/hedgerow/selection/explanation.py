@@ -6,13 +6,16 @@ import numpy as np
 
 from hedgerow.selection.metrics import Metric, Predictions, class_predictions
 from hedgerow.selection.results import Trial
+from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult, standard_error
 from hedgerow.text_table import format_mean, format_number
 
 _NOISE = 2.0  # standard errors within which a difference may be chance
 
 
-def describe_validation(n_splits: int, n_valid: int, n_sample: int, n_rows: int) -> str:
+def describe_validation(
+    n_splits: int, n_valid: int, n_sample: int, n_rows: int, order: RowOrder | None = None
+) -> str:
     """Describe how the trials were validated.
 
     Examples
@@ -22,13 +25,19 @@ def describe_validation(n_splits: int, n_valid: int, n_sample: int, n_rows: int)
     >>> describe_validation(1, 4000, 20_000, 1_000_000)
     'one validation split of 4,000 rows, from a sample of 20,000 of the 1,000,000 rows'
     """
+    if order is None:
+        how = ""
+    else:
+        how = ", whole groups" if order.times is None else ", each later than its training rows"
     if n_splits > 1:
-        return f"{n_splits}-fold cross-validation of {n_valid:,} rows"
+        name = "forward validation" if order is not None and order.times is not None else "cross-validation"
+        return f"{n_splits}-fold {name} of {n_valid:,} rows{how}"
     if n_sample < n_rows:
         return (
-            f"one validation split of {n_valid:,} rows, from a sample of {n_sample:,} of the {n_rows:,} rows"
+            f"one validation split of {n_valid:,} rows{how}, from a sample of {n_sample:,} of the "
+            f"{n_rows:,} rows"
         )
-    return f"one validation split of {n_valid:,} of the {n_rows:,} rows"
+    return f"one validation split of {n_valid:,} of the {n_rows:,} rows{how}"
 
 
 def explain_choice(
@@ -87,8 +96,9 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
     ahead = (best.row_scores - scores) if metric.higher_is_better else (scores - best.row_scores)
     if float(np.mean(ahead)) >= _NOISE * standard_error(ahead) > 0:
         return ""
+    score = format_number(float(np.mean(scores)))
     return (
-        f"That is not clearly better than a constant prediction ({format_number(float(np.mean(scores)))}): the columns "
+        f"That is not clearly better than a constant prediction ({score}): the columns "
         "may carry little information about the target."
     )
 

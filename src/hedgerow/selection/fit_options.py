@@ -35,7 +35,7 @@ class FitOptions:
     threshold : float, "f1" or {"fp": cost, "fn": cost}, optional
         The decision threshold of a classifier of two classes; see `hedgerow.selection.threshold`.
     positive : label, optional
-        The positive class of the threshold, of "f1" and "pr-auc"; the second of the sorted classes by default.
+        The positive class of the threshold, of "f1" and "pr-auc"; by default the second of the classes.
     max_size : int, optional
         Maximum size of the saved model, in bytes.
 
@@ -65,18 +65,23 @@ class FitOptions:
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
                 raise ValueError(
-                    f"class_weight={self.class_weight!r} is not allowed: it must be 'balanced' or a dict from "
-                    "labels to numbers above 0"
+                    f"class_weight={self.class_weight!r} is not allowed: it must be 'balanced' or a "
+                    "dict from labels to numbers above 0"
                 )
         else:
             for label, weight in self.class_weight.items():
                 if label not in classes.tolist():
                     raise ValueError(f"class_weight names {label!r}, which is no class: {classes.tolist()}")
-                if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < np.inf:
+                if not _is_positive(weight):
                     raise ValueError(f"class_weight of {label!r} is {weight!r}: it must be a number above 0")
         numbers = numbers.reshape(-1).astype(np.int64)
-        factors: Floats = class_factors(self.class_weight, numbers, classes, weights)[numbers]
+        codes = numbers.astype(np.float64)
+        factors: Floats = class_factors(self.class_weight, codes, classes, weights)[numbers]
         return factors if weights is None else factors * weights
+
+
+def _is_positive(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value < np.inf
 
 
 def _checked_weights(values: Any, n_rows: int) -> Floats:
@@ -87,7 +92,9 @@ def _checked_weights(values: Any, n_rows: int) -> Floats:
         )
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
-        raise ValueError(f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}: it must be a number of at least 0")
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}: it must be a number of at least 0"
+        )
     if not weights.any():
         raise ValueError("sample_weight is 0 for every row: a weight above 0 is needed")
     return weights

@@ -10,9 +10,9 @@ A metric returns a *row score* for every row, such that their mean is the score:
                                                             that are ranked correctly relative to the row
 
 Where the score itself is not a mean (the last three, balanced accuracy, average precision), the row score is
-the score plus the influence of the row. So one formula serves all metrics: the standard error of a score is that of the mean of
-its row scores, and the standard error of a difference is that of the mean of the differences (for the AUC
-this is the method of DeLong, DeLong and Clarke-Pearson 1988).
+the score plus the influence of the row. So one formula serves all metrics: the standard error of a score is
+that of the mean of its row scores, and the standard error of a difference is that of the mean of the
+differences (for the AUC this is the method of DeLong, DeLong and Clarke-Pearson 1988).
 """
 
 from collections.abc import Callable
@@ -220,7 +220,8 @@ def _f1_macro(predictions: Predictions) -> Floats:
     """Mean F1 of the classes that occur or are predicted."""
     classes = np.union1d(predictions.y_true, predictions.y_pred)
     known = [int(number) for number in classes if number >= 0]
-    return np.mean([_f1_of_class(predictions.y_true, predictions.y_pred, one) for one in known], axis=0)
+    scores = [_f1_of_class(predictions.y_true, predictions.y_pred, one) for one in known]
+    return np.asarray(np.mean(scores, axis=0))
 
 
 # --- numbers
@@ -257,7 +258,7 @@ def _pinball(level: float) -> RowScores:
 
     def row_scores(predictions: Predictions) -> Floats:
         residual = np.asarray(predictions.y_true, np.float64) - predictions.y_pred
-        return np.maximum(level * residual, (level - 1.0) * residual)
+        return np.asarray(np.maximum(level * residual, (level - 1.0) * residual))
 
     return row_scores
 

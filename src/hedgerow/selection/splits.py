@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow._typing import Integers
+from hedgerow._typing import Floats, Integers
 from hedgerow.estimators import validation
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table import read_table
@@ -51,6 +51,9 @@ class TrainingData:
         Class numbers (int64), which trials are fitted to because they are read faster; or numbers (float64).
     task : str
     n_classes : int or None
+    weights : float64 array or None
+        Weights of the rows in fitting.
+    order : RowOrder or None
 
     Examples
     --------
@@ -64,6 +67,8 @@ class TrainingData:
     encoded: NDArray[Any]
     task: str
     n_classes: int | None
+    weights: Floats | None = None
+    order: "RowOrder | None" = None
 
     @classmethod
     def of(cls, X: Any, y: Any, task: str, caller: str) -> "TrainingData":
