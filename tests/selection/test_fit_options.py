@@ -10,14 +10,13 @@ from hedgerow.selection import (
     FitOptions,
     FixedThresholdClassifier,
     RowOrder,
-    check_method_parameters,
     choose,
     fit_method,
     hold_out,
     search,
 )
 from hedgerow.selection.fit_limits import FitLimits, most_rounds
-from hedgerow.selection.methods import settings_for
+from hedgerow.selection.methods import check_method_parameters, settings_for
 from hedgerow.selection.metrics import class_predictions
 from hedgerow.selection.threshold import check_threshold, choose_threshold
 from hedgerow.theory import certify

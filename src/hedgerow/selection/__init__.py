@@ -7,11 +7,11 @@ methods, metrics, splits -> trials (one setting) -> search -> choosing (the best
 from hedgerow.selection.choosing import choose, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
 from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import AUTO, METHODS, Method, check_method_parameters, make_model
-from hedgerow.selection.metrics import METRICS, Metric, find_metric, metric_named, score_model
+from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
+from hedgerow.selection.metrics import METRICS, Metric, score_model
 from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.splits import RowOrder, fold_rows, hold_out, take_rows
-from hedgerow.selection.threshold import FixedThresholdClassifier, check_threshold
+from hedgerow.selection.threshold import FixedThresholdClassifier
 
 __all__ = [
     "AUTO",
@@ -26,16 +26,12 @@ __all__ = [
     "Metric",
     "RowOrder",
     "Trial",
-    "check_method_parameters",
-    "check_threshold",
     "choose",
     "compare",
-    "find_metric",
     "fit_method",
     "fold_rows",
     "hold_out",
     "make_model",
-    "metric_named",
     "score_model",
     "take_rows",
 ]

@@ -135,6 +135,7 @@ def fit_method(
     *,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    budget: float | None = None,
     options: FitOptions | None = None,
 ) -> Any:
     """Fit one method to all rows, with its defaults and the parameters of the options, without validation.
@@ -149,6 +150,8 @@ def fit_method(
     random_state : int, RandomState or None
     n_jobs : int or None
         Number of threads; None for all cores.
+    budget : float or None
+        Seconds after which the fit ends with fewer rounds or members.
     options : FitOptions, optional
         The threshold must be a number, since there are no validation rows to choose it.
 
@@ -163,6 +166,7 @@ def fit_method(
     >>> fit_method(X, y, "classification", "forest", options=FitOptions({"n_estimators": 5}))
     RandomForestClassifier(n_estimators=5, random_state=0)
     """
+    _check_budget(budget)
     options = options or FitOptions()
     data = _training_data(X, y, task, options, "fit_method")
     usable, others = usable_methods([method], task, data.n_classes, weighted=data.weights is not None)
@@ -174,7 +178,7 @@ def fit_method(
         )
     check_method_parameters(method, task, options.parameters)
     trial = Trial(method, find_method(method).title_for(task), dict(options.parameters))
-    limits = FitLimits(None, np.inf if options.max_size is None else float(options.max_size))
+    limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
     seed = validation.make_seed(random_state)
     model, _ = fit_final(trial, data, seed, n_jobs, limits)
     if options.threshold is None:

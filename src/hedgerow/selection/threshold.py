@@ -49,6 +49,7 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     ----------
     estimator_ : the fitted classifier
     classes_ : array of the two labels
+    positive_ : number of the positive class
 
     Examples
     --------
@@ -86,7 +87,7 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(f"threshold={self.threshold!r} is not allowed: it must be a number from 0 to 1")
         if len(fitted.classes_) != 2 or not hasattr(fitted, "predict_proba"):
             raise ValueError("a threshold needs a classifier of two classes with probabilities")
-        self._positive = positive_number(self.pos_label, fitted.classes_)
+        self.positive_ = positive_number(self.pos_label, fitted.classes_)
         self.estimator_, self.classes_ = fitted, fitted.classes_
 
     def __getattr__(self, name: str) -> Any:
@@ -97,7 +98,7 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def decide(self, probabilities: Floats) -> Integers:
         """Return the numbers of the predicted classes for probabilities of shape (n_samples, 2)."""
         check_is_fitted(self, "estimator_")
-        positive = self._positive
+        positive = self.positive_
         return np.where(probabilities[:, positive] >= self.threshold, positive, 1 - positive)
 
     def predict_proba(self, X: Any) -> Floats:
