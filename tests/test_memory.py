@@ -13,6 +13,7 @@ import all_estimators
 import hedgerow as hr
 from all_estimators import small
 from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.estimators import base
 from hedgerow.memory import (
     FitSize,
     estimate_adaboost,
@@ -147,6 +148,7 @@ def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
     )
     medians = hr.AdaBoostRegressor(**FEW).fit(X, numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
+    monkeypatch.setattr(base, "_FEW_PREDICTIONS", 0)
     for predict in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
         with pytest.raises(MemoryError, match="300 rows"):
             predict(X)

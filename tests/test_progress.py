@@ -40,9 +40,31 @@ def test_the_last_update_is_shown_at_the_end():
     assert stream.getvalue().endswith("\n")
 
 
-def test_nothing_is_written_to_files():
+def test_a_log_has_lines_without_control_characters(monkeypatch):
+    seconds = iter(range(1000))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(seconds)))
     stream = io.StringIO()
-    with ProgressBar(3, "boosting", stream=stream) as bar:
+    with ProgressBar(100, "boosting", stream=stream) as bar:
+        for number in range(1, 101):
+            bar.update(number, "train 0.25")
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("boosting  1/100  ")
+    assert lines[-1].startswith("boosting  100/100  0:00 left  train 0.25")
+    assert 10 <= len(lines) <= 12
+    assert not any(character in stream.getvalue() for character in "\r\x1b█")
+
+
+def test_a_short_computation_logs_its_first_and_last_step():
+    stream = io.StringIO()
+    with ProgressBar(50, "boosting", stream=stream) as bar:
+        for number in range(1, 51):
+            bar.update(number)
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == ["1/50", "50/50"]
+
+
+def test_nothing_is_written_to_files_by_a_bar_that_is_removed():
+    stream = io.StringIO()
+    with ProgressBar(3, "choosing", clear=True, stream=stream) as bar:
         bar.update(1)
     assert stream.getvalue() == ""
 

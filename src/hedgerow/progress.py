@@ -4,8 +4,11 @@ On a terminal one line is redrawn in place:
 
     boosting  ████████████░░░░░░░░  61/100  0:04 left  train 0.23511
 
-Nothing is written to other streams (a file, a pipe, a notebook), unless `lines` requests a line per update:
+On other streams (a log file, a pipe, a notebook) it is a line for every tenth of the steps, at least a second
+apart, without control characters; nothing for a bar that is removed at the end. `lines` requests a line per
+update, on any stream:
 
+    boosting  61/100  0:04 left  train 0.23511
     [61/100] 6.31 s  train 0.23511
 """
 
@@ -18,6 +21,8 @@ from typing import Self, TextIO
 _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line
 _REDRAW_SECONDS = 0.1  # faster is unreadable, and a slow terminal would delay the computation
+_LOG_SHARE, _LOG_SECONDS = 0.1, 1.0  # steps and seconds between two lines of a log
+_active: list["ProgressBar"] = []  # the innermost last
 
 
 class ProgressBar:
@@ -51,7 +56,7 @@ class ProgressBar:
         self._total, self._title = total, title
         self._started = time.perf_counter()
         self._first: int | None = None
-        self._next_draw = 0.0
+        self._next_draw = self._next_step = 0.0
         self._pending = ""
 
     def __enter__(self) -> Self:
@@ -82,20 +87,32 @@ class ProgressBar:
                 return
             self._next_draw, self._pending, self._drawn = now + _REDRAW_SECONDS, "", line
             self._write(_ERASE + line)
+        elif not self._clear:
+            self._log(done, elapsed, text)
+
+    def _log(self, done: int, elapsed: float, text: str) -> None:
+        """Write a line to a log, if the last one is long enough ago."""
+        if self._first is None:
+            self._first = done - 1
+        is_last = done == self._total
+        steps = 1 if self._total is None else _LOG_SHARE * self._total
+        if is_last or (elapsed >= self._next_draw and done >= self._next_step):
+            self._next_draw, self._next_step = elapsed + _LOG_SECONDS, done + steps
+            self._write(self._line(done, elapsed, text, bar=False) + "\n")
 
     def write_line(self, text: str) -> None:
         """Write a line above the bar."""
         self._write(f"{_ERASE if self._drawn else ''}{text}\n{self._drawn}")
 
-    def _line(self, done: int, elapsed: float, text: str) -> str:
+    def _line(self, done: int, elapsed: float, text: str, *, bar: bool = True) -> str:
         if self._total is None:
             return "  ".join(filter(None, (self._title, f"{done:,}", _clock(elapsed), text)))
         full = _BAR_WIDTH * min(done, self._total) // max(self._total, 1)
-        bar = "█" * full + "░" * (_BAR_WIDTH - full)
+        shown = "█" * full + "░" * (_BAR_WIDTH - full) if bar else ""
         steps = done - (self._first or 0)
         left = f"{_clock(elapsed / max(steps, 1) * max(self._total - done, 0))} left"
         duration = _clock(elapsed) if self._show_elapsed else left
-        return "  ".join(filter(None, (self._title, bar, f"{done:,}/{self._total:,}", duration, text)))
+        return "  ".join(filter(None, (self._title, shown, f"{done:,}/{self._total:,}", duration, text)))
 
     def _write(self, text: str) -> None:
         self.stream.write(text)

@@ -287,8 +287,8 @@ def test_bounds_from_training_rows_have_a_proviso_if_auto_chose_the_method():
     assert len(fixed.bounds) > 2
     for bound, with_proviso in zip(fixed.bounds, chosen.bounds, strict=True):
         assert bound.value == with_proviso.value
-        assert ("`auto` chose it" in with_proviso.proviso) == (not bound.name.startswith("hold-out"))
-        assert "auto" not in bound.proviso
+        assert ("validation chose it" in with_proviso.proviso) == (not bound.name.startswith("hold-out"))
+        assert "validation" not in bound.proviso
 
 
 @pytest.mark.usefixtures("folder")

@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 import hedgerow
 from documents import DOCS, blocks, read
 from hedgerow.container import DTYPES
+from hedgerow.selection import FixedThresholdClassifier
 from hedgerow.theory import certify
 from hedgerow.vision import Cascade, load_cascade
 from hedgerow.vision.model import CascadeModel
@@ -168,6 +169,7 @@ def write_all(folder):
         hedgerow.BaggingClassifier(GaussianNB(), n_estimators=2).fit(X, y),
         hedgerow.RandomForestClassifier(2).fit(X, y, sample_weight=np.arange(len(y)) % 2),
         hedgerow.GradientBoostingRegressor(estimator=Ridge(), n_estimators=2).fit(X, y),
+        FixedThresholdClassifier(hedgerow.AdaBoostClassifier(n_estimators=2), 0.3).fit(X, y),
         load_cascade("frontalface"),
     ]
     for number, model in enumerate(models):

@@ -5,12 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from hedgerow.container import pack, unpack
 from hedgerow.io import ModelFileError, annotations, load, load_card, load_certificate, save
 from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.selection import FixedThresholdClassifier
 from hedgerow.theory import Bound, Certificate, certify
 from model_cases import changed, fit, fitted, plain
 
@@ -230,3 +232,59 @@ def test_card_and_certificate_of_invalid_files_are_not_read(read, tmp_path):
         path.write_bytes(broken)
         with pytest.raises(ModelFileError, match=message):
             read(path)
+
+
+# --- threshold
+
+
+@pytest.fixture
+def with_threshold():
+    X, y = make_classification(200, random_state=0)
+    return FixedThresholdClassifier(
+        hedgerow.GradientBoostingClassifier(n_estimators=3), 0.2, pos_label=0
+    ).fit(X, y), X
+
+
+def test_a_threshold_is_stored_with_its_class(with_threshold, tmp_path):
+    model, X = with_threshold
+    new, labels = make_classification(100, random_state=1)
+    certificate = certify(model, new, labels)
+    save(model, tmp_path / "model", certificate=certificate)
+    same = load(tmp_path / "model")
+    assert (same.threshold, same.pos_label) == (0.2, 0)
+    np.testing.assert_array_equal(same.predict(X), model.predict(X))
+    assert load_certificate(tmp_path / "model") == certificate
+    assert certificate.model == "FixedThresholdClassifier"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        {"value": 0.2},
+        {"value": 2.0, "positive": 1},
+        {"value": 0.2, "positive": 2},
+        {"value": "x", "positive": 1},
+    ],
+)
+def test_a_damaged_threshold_is_refused(content, with_threshold):
+    with pytest.raises(ModelFileError):
+        annotations.read_threshold(content, with_threshold[0].estimator_)
+    regressor = hedgerow.GradientBoostingRegressor(n_estimators=1).fit(
+        *make_classification(50, random_state=0)
+    )
+    with pytest.raises(ModelFileError, match="it needs two classes"):
+        annotations.read_threshold({"value": 0.2, "positive": 1}, regressor)
+
+
+def test_a_certificate_of_a_model_fitted_to_fewer_rows_names_it(tmp_path):
+    X, y = make_classification(200, random_state=0)
+    first = hedgerow.GradientBoostingClassifier(n_estimators=3).fit(X[:150], y[:150])
+    whole = hedgerow.GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    certificate = dataclasses.replace(
+        certify(first, X[150:], y[150:]), subject="the model fitted to 75 % of the rows"
+    )
+    save(whole, tmp_path / "model", certificate=certificate)
+    stored = load_certificate(tmp_path / "model")
+    assert stored == certificate
+    assert "the model fitted to 75 % of the rows" in str(stored)

@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from hedgerow.selection import choose, choosing, make_model
+from hedgerow.selection import choose, make_model, search
 from hedgerow.selection.budget import Clock, FitTime, sample_size
+from hedgerow.selection.fit_limits import FitLimits, grow_members
 from hedgerow.selection.methods import Setting, settings_for
 from hedgerow.selection.metrics import METRICS
-from hedgerow.selection.trials import Split, TrialContext, grow_members, run_trial
+from hedgerow.selection.trials import Split, TrialContext, run_trial
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -22,16 +23,16 @@ def _context(n_splits=1):
     return TrialContext("classification", METRICS["log-loss"], splits, 0, 1)
 
 
-def _short(method, task, n_rows):
+def _short(method, task, n_rows, _parameters=None):
     return [setting.shortened(12) for setting in settings_for(method, task, n_rows)[:2]]
 
 
 @pytest.fixture
 def one_second_per_call(monkeypatch):
     """A clock that advances by a second per call."""
-    monkeypatch.setattr(choosing, "settings_for", _short)
+    monkeypatch.setattr(search, "settings_for", _short)
     seconds = itertools.count()
-    monkeypatch.setattr(choosing, "Clock", lambda budget: Clock(budget, now=lambda: float(next(seconds))))
+    monkeypatch.setattr(search, "Clock", lambda budget: Clock(budget, now=lambda: float(next(seconds))))
 
 
 @pytest.mark.usefixtures("one_second_per_call")
@@ -72,11 +73,11 @@ def test_folds_without_time_are_not_started():
 @pytest.mark.parametrize("method", ["forest", "bagging"])
 def test_members_without_time_are_left_out_and_the_others_are_the_same(method):
     few = make_model(method, "classification", n_jobs=1, n_estimators=20)
-    grow_members(few, X, LABELS, AT_ONCE)
-    as_many = make_model(method, "classification", n_jobs=1, n_estimators=2).fit(X, LABELS)
+    grow_members(few, X, LABELS, FitLimits(AT_ONCE), {})
+    as_many = make_model(method, "classification", n_jobs=1, n_estimators=1).fit(X, LABELS)
     np.testing.assert_array_equal(few.predict_proba(X), as_many.predict_proba(X))
     complete = make_model(method, "classification", n_jobs=1, n_estimators=20)
-    grow_members(complete, X, LABELS, 1e9)
+    grow_members(complete, X, LABELS, FitLimits(1e9), {})
     one_fit = make_model(method, "classification", n_jobs=1, n_estimators=20).fit(X, LABELS)
     np.testing.assert_array_equal(complete.predict_proba(X), one_fit.predict_proba(X))
     assert not complete.warm_start
@@ -84,11 +85,11 @@ def test_members_without_time_are_left_out_and_the_others_are_the_same(method):
 
 def test_the_final_fit_can_be_cut_short():
     trial = run_trial(_context(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
-    data = choosing.TrainingData.of(X, LABELS, "classification", "choose")
-    model, note = choosing.fit_final(trial, data, 0, 1, AT_ONCE)
+    data = search.TrainingData.of(X, LABELS, "classification", "choose")
+    model, note = search.fit_final(trial, data, 0, 1, FitLimits(AT_ONCE))
     assert model.n_estimators_ == 1
     assert note.startswith("The budget ended the final fit after 1 of ")
-    whole, nothing = choosing.fit_final(trial, data, 0, 1, None)
+    whole, nothing = search.fit_final(trial, data, 0, 1, FitLimits())
     assert (whole.n_estimators_, nothing) == (trial.parameters["n_estimators"], "")
 
 
@@ -96,7 +97,7 @@ def test_many_rows_are_sampled_and_rounds_are_limited_by_pilot_fits(monkeypatch)
     n = 24_000
     values = RNG.normal(size=(n, 3))
     labels = np.where(values[:, 0] + values[:, 1] > 0, "a", "b")
-    monkeypatch.setattr(choosing, "settings_for", _short)
+    monkeypatch.setattr(search, "settings_for", _short)
     real = FitTime.from_pilots.__func__
     monkeypatch.setattr(
         FitTime, "from_pilots", classmethod(lambda cls, _: real(cls, [(1000, 0.05), (2000, 0.1)]))
@@ -116,7 +117,7 @@ def test_many_rows_are_sampled_and_rounds_are_limited_by_pilot_fits(monkeypatch)
 def test_without_a_budget_nothing_is_sampled(monkeypatch):
     n = 21_000
     values = RNG.normal(size=(n, 2))
-    monkeypatch.setattr(choosing, "settings_for", _short)
+    monkeypatch.setattr(search, "settings_for", _short)
     choice = choose(values, values[:, 0] > 0, "classification", methods=["adaboost"], budget=None)
     assert choice.validation == "one validation split of 4,200 of the 21,000 rows"
     assert choice.budget is None

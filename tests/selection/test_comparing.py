@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import log_loss
 
-from hedgerow.selection import METHODS, compare, fold_rows, make_model
+from hedgerow.selection import METHODS, FitOptions, RowOrder, compare, fold_rows, make_model
 from hedgerow.selection.comparing import CompareRow, Comparison
 from hedgerow.selection.results import Choice, Trial, format_parameters
 
@@ -21,7 +21,8 @@ def test_every_method_and_a_linear_model_are_compared():
     comparison = compare(X, LABELS, "classification", folds=2, n_jobs=1)
     assert [row.method for row in comparison.rows] == list(METHODS)
     for row in comparison.rows:
-        assert set(row.scores) == {"accuracy", "balanced-accuracy", "log-loss", "brier", "auc"}, row
+        expected = {"accuracy", "balanced-accuracy", "f1", "log-loss", "brier", "auc", "pr-auc"}
+        assert set(row.scores) == expected, row
         assert row.scores["accuracy"][0] > 0.6
         assert row.fit_seconds > 0
         assert row.predict_seconds > 0
@@ -134,3 +135,13 @@ def test_brackets_in_texts_are_not_markup():
     assert "[bold]x[/bold]" in str(Comparison("classification", 5, (row,)))
     trial = Trial("forest", "[i]f", {"n_estimators": 1}, {"rmse": 1.0}, 0.1, 0.1)
     assert "[i]f (1 tree)" in str(Choice("regression", "rmse", "folds", (trial,), trial, "[b]", None, 1.0))
+
+
+def test_folds_of_a_comparison_keep_groups_together():
+    groups = np.arange(len(LABELS)) // 10
+    options = FitOptions(order=RowOrder.of(len(LABELS), groups=groups), class_weight="balanced")
+    comparison = compare(X, LABELS, "classification", methods=["tree", "schapire"], folds=3, options=options)
+    whole = compare(X, LABELS, "classification", methods=["tree"], folds=3)
+    assert comparison.folds == 3
+    assert comparison.rows[0].scores != whole.rows[0].scores
+    assert comparison.rows[1].note == "not used: it has no weights of rows"

@@ -8,7 +8,13 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from hedgerow import GradientBoostingRegressor
 from hedgerow.selection import METRICS, score_model
-from hedgerow.selection.metrics import Predictions, class_predictions, find_metric, score_predictions
+from hedgerow.selection.metrics import (
+    Predictions,
+    class_predictions,
+    find_metric,
+    metric_named,
+    score_predictions,
+)
 from hedgerow.selection.trials import standard_error
 
 
@@ -31,11 +37,17 @@ def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
     assert scores["accuracy"] == pytest.approx(theirs.accuracy_score(truth, printed))
     assert scores["balanced-accuracy"] == pytest.approx(theirs.balanced_accuracy_score(truth, printed))
     assert scores["log-loss"] == pytest.approx(theirs.log_loss(truth, probabilities))
+    macro = score_predictions(predictions, "classification", METRICS["f1-macro"])["f1-macro"]
+    assert macro == pytest.approx(theirs.f1_score(truth, printed, average="macro"))
+    assert "f1-macro" not in scores
     if n_classes == 2:
+        assert scores["f1"] == pytest.approx(theirs.f1_score(truth, printed))
+        expected = theirs.average_precision_score(truth, probabilities[:, 1])
+        assert scores["pr-auc"] == pytest.approx(expected)
         assert scores["auc"] == pytest.approx(theirs.roc_auc_score(truth, probabilities[:, 1]))
         assert scores["brier"] == pytest.approx(theirs.brier_score_loss(truth, probabilities[:, 1]))
     else:
-        assert "auc" not in scores
+        assert not {"auc", "pr-auc", "f1"} & set(scores)
         one_hot = np.eye(n_classes)[truth]
         assert scores["brier"] == pytest.approx(np.mean(np.sum((probabilities - one_hot) ** 2, axis=1)))
 
@@ -48,9 +60,56 @@ def test_scores_of_numbers_are_those_of_scikit_learn():
     assert scores["r2"] == pytest.approx(theirs.r2_score(truth, printed))
     assert scores["rmse"] == pytest.approx(theirs.root_mean_squared_error(truth, printed))
     assert scores["mae"] == pytest.approx(theirs.mean_absolute_error(truth, printed))
+    assert scores["mape"] == pytest.approx(theirs.mean_absolute_percentage_error(truth, printed))
+    assert "pinball" not in scores
+    for name, level in (("pinball", 0.5), ("pinball:0.9", 0.9)):
+        score = metric_named(name).score(Predictions(truth, printed))
+        assert score == pytest.approx(theirs.mean_pinball_loss(truth, printed, alpha=level))
 
 
-@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "log-loss", "brier", "auc"])
+def test_the_positive_class_of_f1_and_average_precision_can_be_the_first():
+    both = _classes(2)
+    first = class_predictions(both.y_true, both.probabilities, positive=0)
+    scores = score_predictions(first, "classification")
+    assert scores["f1"] == pytest.approx(theirs.f1_score(both.y_true, both.y_pred, pos_label=0))
+    expected = theirs.average_precision_score(both.y_true == 0, both.probabilities[:, 0])
+    assert scores["pr-auc"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["f1", "f1-macro", "pr-auc"])
+def test_the_influence_of_a_row_is_that_of_leaving_it_out(name):
+    predictions = _classes(2, n=2000)
+    row_scores = METRICS[name].row_scores(predictions)
+    n = len(row_scores)
+    for row in range(0, n, 100):
+        kept = np.arange(n) != row
+        without = METRICS[name].score(
+            class_predictions(predictions.y_true[kept], predictions.probabilities[kept])
+        )
+        left_out = (n - 1) * (np.mean(row_scores) - without)
+        assert left_out == pytest.approx(row_scores[row] - np.mean(row_scores), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "n_classes", "y", "message"),
+    [
+        ("mape", "regression", None, [1.0, 0.0], "y holds 0"),
+        ("pr-auc", "classification", 3, None, "it needs two classes, and y has 3"),
+        ("f1", "classification", 3, None, "use 'f1-macro'"),
+        ("pinball:1.5", "regression", None, None, "must be one of 'r2'"),
+        ("pinball:x", "regression", None, None, "'pinball:0.9'"),
+        ("mae", "classification", 2, None, "not allowed for classification"),
+        ("f1", "regression", None, None, "not allowed for regression"),
+    ],
+)
+def test_a_metric_is_refused_where_it_does_not_apply(name, task, n_classes, y, message):
+    with pytest.raises(ValueError, match=message):
+        find_metric(name, task, n_classes, y)
+
+
+@pytest.mark.parametrize(
+    "name", ["accuracy", "balanced-accuracy", "log-loss", "brier", "auc", "f1", "pr-auc"]
+)
 def test_the_standard_error_of_a_score_is_its_deviation_over_samples(name):
     population = _classes(2, n=40_000)
     scores, errors = [], []
@@ -90,6 +149,7 @@ def test_undefined_scores_are_left_out():
     assert score_predictions(Predictions(np.ones(4), np.array([1.0, 1.0, 1.0, 2.0])), "regression") == {
         "rmse": 0.5,
         "mae": 0.25,
+        "mape": 0.25,
     }
     perfect = score_predictions(Predictions(np.arange(4.0), np.arange(4.0)), "regression")
     assert perfect == {"rmse": 0.0, "mae": 0.0, "r2": 1.0}
@@ -108,7 +168,7 @@ def test_a_model_without_probabilities_has_fewer_scores():
     labels = np.array(["no", "yes"])[y]
     model = RidgeClassifier().fit(X, labels)
     scores = score_model(model, X, labels, "classification")
-    assert set(scores) == {"accuracy", "balanced-accuracy"}
+    assert set(scores) == {"accuracy", "balanced-accuracy", "f1"}
     assert scores["accuracy"] == model.score(X, labels)
 
 
@@ -120,7 +180,7 @@ def test_score_model_of_a_regressor():
 
 def test_metrics_have_a_direction():
     better = {name for name, metric in METRICS.items() if metric.higher_is_better}
-    assert better == {"accuracy", "balanced-accuracy", "auc", "r2"}
+    assert better == {"accuracy", "balanced-accuracy", "f1", "f1-macro", "auc", "pr-auc", "r2"}
     assert METRICS["auc"].loss(0.9) == -0.9
     assert METRICS["mae"].loss(0.9) == 0.9
 

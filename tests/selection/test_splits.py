@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from hedgerow.selection import fold_rows, hold_out, take_rows
-from hedgerow.selection.splits import first_rows, sample_rows
+from hedgerow.selection.splits import RowOrder, first_rows, sample_rows
 
 LABELS = np.array(["a"] * 50 + ["b"] * 30 + ["rare"] * 2 + ["single"])
 
@@ -140,3 +140,77 @@ def test_rows_of_lists_and_of_dictionary_columns_are_taken():
     taken = take_rows(table, np.array([2, 1]))
     assert pa.types.is_dictionary(taken.schema.field("c").type)
     assert taken["c"].to_pylist() == [None, "y"]
+
+
+# --- groups and times
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_are_never_divided(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 40, 600)
+    y = rng.choice(["a", "b", "c"], 600, p=[0.6, 0.39, 0.01])
+    order = RowOrder.of(600, groups=groups)
+    pairs = [hold_out(y, "classification", 0.2, seed, order=order)]
+    folds = fold_rows(y, "classification", 5, seed, order=order)
+    for train, test in [*pairs, *folds]:
+        assert not set(groups[train]) & set(groups[test])
+        assert set(y[train]) == set(y)
+        assert 0.1 < len(test) / 600 < 0.3
+    assert len(folds) == 5
+    tested = np.concatenate([test for _, test in folds])
+    assert len(set(tested)) == len(tested)
+
+
+def test_a_group_with_all_rows_of_a_class_stays_in_training():
+    groups = np.repeat(np.arange(6), 10)
+    y = np.where(groups == 3, "only", np.where(np.arange(60) % 2, "a", "b"))
+    order = RowOrder.of(60, groups=groups)
+    for seed in range(6):
+        pairs = [hold_out(y, "classification", 0.3, seed, order=order)]
+        for train, test in [*pairs, *fold_rows(y, "classification", 3, seed, order=order)]:
+            assert "only" in y[train]
+            assert "only" not in y[test]
+    with pytest.raises(ValueError, match="no group can be held out"):
+        hold_out(
+            np.repeat(["a", "b"], 30), "classification", 0.3, order=RowOrder.of(60, np.repeat([0, 1], 30))
+        )
+
+
+def test_later_rows_are_held_out_and_equal_times_are_not_divided():
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 50, 500)
+    y = rng.normal(size=500)
+    order = RowOrder.of(500, times=times)
+    train, test = hold_out(y, "regression", 0.2, order=order)
+    assert times[train].max() < times[test].min()
+    assert 0.15 < len(test) / 500 < 0.25
+    folds = fold_rows(y, "regression", 4, order=order)
+    assert len(folds) == 4
+    for fold_train, fold_test in folds:
+        assert times[fold_train].max() < times[fold_test].min()
+    sizes = [len(fold_train) for fold_train, _ in folds]
+    assert sizes == sorted(sizes)
+
+
+def test_dates_are_times():
+    days = np.array(["2024-03-01", "2024-01-01", "2024-02-01", "2024-04-01"], "datetime64[D]")
+    assert hold_out(np.arange(4.0), "regression", 0.5, order=RowOrder.of(4, times=days))[1].tolist() == [0, 3]
+    two = RowOrder.of(4, times=[1, 1, 1, 2])
+    assert [test.tolist() for _, test in fold_rows(np.arange(4.0), "regression", 3, order=two)] == [[3]]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"groups": [1, 2], "times": [1, 2]}, "cannot be combined"),
+        ({"groups": [1, 2, 3]}, "one value for each of 2 rows"),
+        ({"groups": [5, 5]}, "one group only"),
+        ({"times": [5, 5]}, "one value only"),
+        ({"times": ["x", "y"]}, "numbers or dates"),
+        ({"times": [1.0, np.nan]}, "without missing values"),
+    ],
+)
+def test_wrong_groups_and_times_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        RowOrder.of(2, **values)

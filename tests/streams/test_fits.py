@@ -200,11 +200,14 @@ def test_target_is_for_remote_rows_only():
         DecisionStump().fit([[1.0], [2.0]])
 
 
-def test_progress_is_shown_on_terminals_only(tmp_path, capfd):
+def test_progress_is_shown_with_verbose_only(tmp_path, capfd):
     folder = write(chosen(rows(100), "label"), tmp_path / "rows")
     GradientBoostingClassifier(n_estimators=1).fit(folder, target="label")
-    GradientBoostingClassifier(n_estimators=1, verbose=1).fit(folder, target="label")
     assert capfd.readouterr() == ("", "")
+    GradientBoostingClassifier(n_estimators=1, verbose=1).fit(folder, target="label")
+    printed = capfd.readouterr().err
+    assert "1/1" in printed
+    assert "\r" not in printed
 
 
 def test_progress_bars_count_the_rows_of_each_pass(tmp_path, monkeypatch):

@@ -24,9 +24,41 @@ ModelFile = Annotated[
 ]
 ReportFile = Annotated[Path | None, options.option("FILE", "An HTML report to write.", "--report", "-r")]
 HoldOut = Annotated[
-    float, options.option("SHARE", "Share of the rows to hold out for scores and certificate.")
+    float,
+    options.option("SHARE", "Share of the rows to hold out for scores and certificate; 0 for none."),
 ]
-Budget = Annotated[float, options.option("SECONDS", "Time for auto to choose a method, without compilation.")]
+Refit = Annotated[
+    bool,
+    options.flag(
+        "Fit the model to all rows in the end; the certificate is of the model without the held-out rows.",
+        "--refit",
+    ),
+]
+Parameter = Annotated[
+    list[str] | None,
+    options.option("NAME=VALUE", "A parameter of --method; can be repeated.", "--param", "-p"),
+]
+Budget = Annotated[
+    float | None,
+    options.option("SECONDS", "Time to choose settings and to fit, without compilation; 60 by default."),
+]
+Threshold = Annotated[
+    str | None,
+    options.option(
+        "NUMBER", "Probability from which the positive class is predicted; or f1, to maximise F1."
+    ),
+]
+Cost = Annotated[
+    str | None,
+    options.option("COSTS", "Choose the threshold with the lowest cost: fp=1,fn=10."),
+]
+Positive = Annotated[
+    str | None, options.option("LABEL", "The positive class; the second of two in order by default.")
+]
+MaxSize = Annotated[
+    str | None,
+    options.option("SIZE", "Maximum size of the model file; 50MB and 8 bytes per training row by default."),
+]
 
 
 def train(
@@ -44,8 +76,18 @@ def train(
     encoding: options.Encoding = None,
     strict: options.Strict = False,
     hold_out: HoldOut = 0.2,
-    budget: Budget = 60.0,
+    refit: Refit = False,
+    group: options.Group = None,
+    time: options.Time = None,
+    budget: Budget = None,
     metric: options.MetricName = None,
+    param: Parameter = None,
+    weight: options.Weight = None,
+    class_weight: options.ClassWeight = None,
+    threshold: Threshold = None,
+    cost: Cost = None,
+    positive: Positive = None,
+    max_size: MaxSize = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     force: options.Force = False,
@@ -93,6 +135,9 @@ def compare(
         ),
     ] = None,
     folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5,
+    group: options.Group = None,
+    time: options.Time = None,
+    weight: options.Weight = None,
     task: options.Task = "auto",
     drop: options.Drop = None,
     categorical: options.Categorical = None,

@@ -7,8 +7,9 @@ from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output
+from hedgerow.cli.row_columns import RowColumns
 from hedgerow.cli.table_model import ReadingOptions, print_table, read_training_table
-from hedgerow.selection import METHODS
+from hedgerow.selection import METHODS, FitOptions
 from hedgerow.selection import compare as compare_methods
 
 
@@ -18,6 +19,9 @@ def compare(
     *,
     method: list[str] | None,
     folds: int,
+    group: str | None,
+    time: str | None,
+    weight: str | None,
     task: str,
     seed: int,
     threads: int | None,
@@ -31,7 +35,10 @@ def compare(
     if not 2 <= folds <= 100:
         raise UsageError(f"--folds {folds} is not allowed: it must be a whole number from 2 to 100")
     options.check_numbers(seed, threads)
-    table = read_training_table(data, target, ReadingOptions(**settings), task=task)
+    if group is not None and time is not None:
+        raise UsageError("--group and --time cannot be combined: pass one of them")
+    columns = RowColumns(group, time, weight)
+    table = read_training_table(data, target, ReadingOptions(**settings), task=task, columns=columns)
     print_table(table, output)
     with output.progress("comparing") as progress, input_errors():
         comparison = compare_methods(
@@ -43,7 +50,10 @@ def compare(
             random_state=seed,
             n_jobs=threads,
             progress=progress,
+            options=FitOptions(order=table.order, sample_weight=table.weights),
         )
+    if columns.describe_folds():
+        output.text(columns.describe_folds())
     output.page(comparison)
     output.result({"data": str(data), "target": target, "seed": seed, **comparison.to_dict()})
 

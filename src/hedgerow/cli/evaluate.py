@@ -8,16 +8,17 @@ from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.table_model import PreparedTable, TableModel, print_table, read_model, read_table_file
+from hedgerow.cli.table_model import ModelFile, PreparedTable, print_table, read_model, read_table_file
 from hedgerow.container import ModelFileError
 from hedgerow.io import load_certificate
 from hedgerow.selection import Choice, score_model
+from hedgerow.selection.metrics import metric_named
 from hedgerow.theory import Certificate
 from hedgerow.theory import certify as certify_classifier
 
 _DELTA = 0.05
 # A bound from the training rows assumes that the class of models was fixed before these rows were used.
-_CHOSEN = "if the method counts as fixed beforehand: `auto` chose it by its scores on the training rows"
+_CHOSEN = "if the method counts as fixed beforehand: validation chose it by its scores on the training rows"
 
 
 @dataclass(frozen=True)
@@ -30,22 +31,42 @@ class Evaluation:
     certificate: Certificate | None
 
 
-def evaluate(model: Any, table: PreparedTable, choice: Choice | None) -> Evaluation:
-    """Score a model on the test rows, and certify it if it is a classifier."""
-    X, y = table.take(table.test)
-    certificate = None
+def evaluate(model: Any, table: PreparedTable, choice: Choice | None, chosen: Any = None) -> Evaluation:
+    """Score a model on the test rows, and certify it if it is a classifier.
+
+    chosen : options of `train`; the metric and the positive class are scored
+    """
+    X, y = table.take(table.test) if len(table.test) else (None, None)
+    certificate, scores = None, {}
     if table.task == "classification":
-        certificate = certify_model(model, X, y, is_chosen=choice is not None)
-    return Evaluation(model, choice, score_model(model, X, y, table.task), certificate)
+        proviso = table.columns.proviso
+        certificate = certify_model(model, X, y, is_chosen=choice is not None, proviso=proviso)
+        certificate = certificate if certificate.bounds else None
+    if y is not None:
+        metric = None if choice is None else choice.metric
+        positive = None if chosen is None else chosen.fit_options(table, table.test).positive
+        scores = score_model(model, X, y, table.task, metric=metric, positive=positive)
+    return Evaluation(model, choice, scores, certificate)
+
+
+def find_title(name: str) -> str:
+    """Return the title of a metric."""
+    metric = metric_named(name)
+    return name if metric is None else metric.title
 
 
 def certify_model(
-    model: Any, X: Any = None, y: Any = None, *, delta: float = _DELTA, is_chosen: bool
+    model: Any, X: Any = None, y: Any = None, *, delta: float = _DELTA, is_chosen: bool, proviso: str = ""
 ) -> Certificate:
-    """Certify a classifier; bounds from the training rows get a proviso if `auto` chose its method."""
+    """Certify a classifier; bounds from the training rows get a proviso if validation chose its settings.
+
+    proviso : one of all bounds, if the rows are not independent
+    """
     with input_errors():
         certificate: Certificate = certify_classifier(model, X, y, delta=delta)
-    return certificate.with_proviso(_CHOSEN) if is_chosen else certificate
+    if is_chosen:
+        certificate = certificate.with_proviso(_CHOSEN)
+    return certificate.with_proviso(proviso, hold_out=True) if proviso else certificate
 
 
 # --- certify
@@ -67,7 +88,11 @@ def certify(
     else:
         table = loaded.prepare(data, read_table_file(data, loaded.recipe.read_options), output)
         certificate = certify_model(
-            loaded.model, *table.take(table.test), delta=delta, is_chosen=loaded.is_chosen
+            loaded.model,
+            *table.take(table.test),
+            delta=delta,
+            is_chosen=loaded.is_chosen,
+            proviso=loaded.columns.proviso,
         )
     output.page(certificate)
     if out is not None:
@@ -76,7 +101,7 @@ def certify(
     output.result(certificate.to_dict())
 
 
-def _stored_certificate(loaded: TableModel, delta: float, output: Output) -> Certificate:
+def _stored_certificate(loaded: ModelFile, delta: float, output: Output) -> Certificate:
     """Return the certificate of the model file; for another delta, the bounds that need no further rows."""
     stored = load_certificate(loaded.path)
     if stored is not None and stored.delta == delta:
@@ -87,7 +112,9 @@ def _stored_certificate(loaded: TableModel, delta: float, output: Output) -> Cer
             f"the stored certificate has delta {stored.delta:g}; for delta {delta:g} the hold-out bound "
             "needs DATA, such as the training file"
         )
-    return certify_model(loaded.model, delta=delta, is_chosen=loaded.is_chosen)
+    return certify_model(
+        loaded.model, delta=delta, is_chosen=loaded.is_chosen, proviso=loaded.columns.proviso
+    )
 
 
 # --- report
@@ -110,7 +137,7 @@ def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool,
     output.result({"report": str(path), "rows": len(table.test), "scores": evaluation.scores})
 
 
-def _choice(loaded: TableModel) -> Choice | None:
+def _choice(loaded: ModelFile) -> Choice | None:
     """Return how the method was chosen, from the card; None if --method named it."""
     if not loaded.is_chosen:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.output import Output, format_score
-from hedgerow.cli.table_model import TableModel, read_model, read_table_file
+from hedgerow.cli.table_model import ModelFile, read_model, read_table_file
 from hedgerow.estimators import DecisionStump
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -44,7 +44,7 @@ def explain(model: Path, data: Path | None, *, top: int, seed: int, as_json: boo
 
 
 def _explain_rows(
-    loaded: TableModel, data: Path, top: int, seed: int, found: dict[str, Any], output: Output
+    loaded: ModelFile, data: Path, top: int, seed: int, found: dict[str, Any], output: Output
 ) -> None:
     """Add permutation importances, if the table has the target, and partial dependence."""
     from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay  # noqa: PLC0415
@@ -52,7 +52,7 @@ def _explain_rows(
     table = read_table_file(data, loaded.recipe.read_options)
     X, y = loaded.recipe.features(table), None
     if loaded.recipe.target in table.column_names:
-        prepared = loaded.prepare(data, table, output)
+        prepared = loaded.prepare(data, table, output, training_rows=True)
         X, y = prepared.take(prepared.test)
         if not len(prepared.train) and hasattr(loaded.model, "row_fingerprints_"):
             n_seen = int(loaded.model.is_training_row(X).sum())

@@ -25,7 +25,10 @@ ALL_METHODS = (
     *METHODS,
     *("extra-trees", "adaboost-real", "adaboost-gentle", "anyboost", "schapire", "tree", "stump", "linear"),
 )
-METRICS = ("accuracy", "balanced-accuracy", "log-loss", "brier", "auc", "r2", "rmse", "mae")
+METRICS = (
+    *("accuracy", "balanced-accuracy", "f1", "f1-macro", "log-loss", "brier", "auc", "pr-auc"),
+    *("r2", "rmse", "mae", "mape", "pinball"),
+)
 
 
 def option(metavar: str, text: str, *names: str) -> Any:
@@ -89,7 +92,22 @@ Strict = Annotated[
 ]
 MetricName = Annotated[
     str | None,
-    option("NAME", f"The metric by which auto chooses: {', '.join(METRICS)}; log-loss or rmse by default."),
+    option(
+        "NAME",
+        f"The metric by which settings are chosen: {', '.join(METRICS)} (or pinball:0.9); log-loss or rmse "
+        "by default.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    option("COLUMN", "Groups of rows, such as patients, that are never divided by a split.", "--group", "-g"),
+]
+Time = Annotated[
+    str | None, option("COLUMN", "Times of the rows: the rows to test on are later than those to train on.")
+]
+Weight = Annotated[str | None, option("COLUMN", "Weights of the rows in fitting.", "--weight", "-w")]
+ClassWeight = Annotated[
+    str | None, option("WEIGHTS", "Weights of classes in fitting: balanced, or rare=5,often=1.")
 ]
 Seed = Annotated[int, option("NUMBER", "Seed of all random choices.", "--seed", "-s")]
 Threads = Annotated[

@@ -12,7 +12,7 @@ from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output, format_score
-from hedgerow.cli.table_model import TableModel, errors_of, read_model, read_table_file
+from hedgerow.cli.table_model import ModelFile, errors_of, read_model, read_table_file
 from hedgerow.datafiles import DataFileError, TypedTable, unknown_name, write_data
 from hedgerow.selection import METRICS, score_model, take_rows
 
@@ -42,7 +42,7 @@ def predict(
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")
     if threads is not None:
-        loaded.model.set_params(n_jobs=threads)
+        getattr(loaded.model, "estimator_", loaded.model).set_params(n_jobs=threads)
     with errors_of(data):
         X = loaded.recipe.features(table)
     predicted = predictions(loaded, X)
@@ -73,7 +73,7 @@ def predict(
     )
 
 
-def predictions(loaded: TableModel, X: Any) -> pa.Table:
+def predictions(loaded: ModelFile, X: Any) -> pa.Table:
     """Return a column of predictions and, for a classifier, a column of probabilities for each class."""
     target, model = loaded.recipe.target, loaded.model
     if loaded.recipe.task == "regression":
@@ -86,7 +86,7 @@ def predictions(loaded: TableModel, X: Any) -> pa.Table:
     return pa.table(columns)
 
 
-def _scores(loaded: TableModel, table: TypedTable) -> dict[str, float]:
+def _scores(loaded: ModelFile, table: TypedTable) -> dict[str, float]:
     """Score the predictions of the rows that have a label."""
     recipe = loaded.recipe
     if recipe.target not in table.column_names:

@@ -8,9 +8,12 @@ kind         "hedgerow table model 1"
 hedgerow     the version that wrote it
 recipe       how a table becomes X and y (`Recipe.to_dict`)
 data         name, SHA-256 and number of rows of the training file, and the rows without a target
-hold_out     share and seed of the test rows, and the number of test and training rows
+hold_out     share and seed of the test rows, the number of test and training rows, and the columns of groups,
+             times and weights; a share of 0 means that no rows were held out
+refit        whether the model was fitted to all rows after the evaluation
+threshold    the decision threshold and how it was chosen, null if there is none
 estimator    the class of the model
-choice       how the method was chosen (`Choice.to_dict`), null if --method named it
+choice       how the method was chosen (`Choice.to_dict`), null if nothing was validated
 scores       scores of the test rows
 command      the command line that trained the model
 """
@@ -18,7 +21,7 @@ command      the command line that trained the model
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow._typing import Integers
+from hedgerow._typing import Floats, Integers
 from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_choice
 from hedgerow.cli.output import Output
+from hedgerow.cli.row_columns import RowColumns
 from hedgerow.container import ModelFileError
 from hedgerow.datafiles import (
     DataFileError,
@@ -47,11 +51,11 @@ from hedgerow.datafiles import (
 from hedgerow.datafiles.date_texts import format_pattern
 from hedgerow.datafiles.encodings import check_encoding
 from hedgerow.datafiles.files import split_source
-from hedgerow.io import load, load_card
-from hedgerow.selection import hold_out, take_rows
+from hedgerow.io import load
+from hedgerow.io.table_model import TableModel
+from hedgerow.selection import RowOrder, hold_out, take_rows
 
 TASKS = ("auto", "classification", "regression")
-KIND = "hedgerow table model 1"
 DATA_SUFFIXES = (
     *(".gz", ".bz2", ".zst", ".lz4", ".xz"),
     *(".zip", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xlsx"),
@@ -71,6 +75,9 @@ class PreparedTable:
     train: Integers
     test: Integers
     row_numbers: Integers  # in the file, from 1; rows without a target are left out
+    columns: RowColumns = field(default_factory=RowColumns)
+    order: RowOrder | None = None
+    weights: Floats | None = None
 
     @property
     def task(self) -> str:
@@ -101,10 +108,13 @@ def read_training_table(
     task: str = "auto",
     share: float = 0.0,
     seed: int = 0,
+    columns: RowColumns = RowColumns(),  # noqa: B008 - immutable
 ) -> PreparedTable:
     """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
     check_choice("--task", task, TASKS)
     table = read_table_file(path, reading.read_options())
+    columns.check(target, table.column_names)
+    left_out = columns.dropped
     with errors_of(path):
         unknown = [name for name in reading.date_columns() if name not in table.column_names]
         if unknown:
@@ -113,11 +123,12 @@ def read_training_table(
             table,
             target,
             task=None if task == "auto" else task,
-            drop=_columns(reading.drop, table),
+            drop=[*_columns(reading.drop, table), *left_out],
             categorical=_columns(reading.categorical, table),
             strict=reading.strict,
         )
-    return prepare_table(path, table, recipe, share, seed)
+    dropped = tuple((name, left_out.get(name, reason)) for name, reason in recipe.dropped)
+    return prepare_table(path, table, replace(recipe, dropped=dropped), share, seed, columns)
 
 
 @dataclass(frozen=True)
@@ -174,7 +185,14 @@ def errors_of(path: Path) -> Iterator[None]:
         raise DataFileError(f"{path}: {error}{command}") from error
 
 
-def prepare_table(path: Path, table: TypedTable, recipe: Recipe, share: float, seed: int) -> PreparedTable:
+def prepare_table(
+    path: Path,
+    table: TypedTable,
+    recipe: Recipe,
+    share: float,
+    seed: int,
+    columns: RowColumns = RowColumns(),  # noqa: B008 - immutable
+) -> PreparedTable:
     """Apply a recipe to a table, and split its rows."""
     with errors_of(path):
         known = recipe.has_label(table)
@@ -182,10 +200,12 @@ def prepare_table(path: Path, table: TypedTable, recipe: Recipe, share: float, s
         table = table.filter(known)
         X, y = recipe.features(table), recipe.labels(table)
     train, test = np.arange(len(y), dtype=np.int64), np.empty(0, np.int64)
-    if share:
-        with input_errors():
-            train, test = hold_out(y, recipe.task, share, seed)
-    return PreparedTable(path, recipe, summary, X, y, train, test, np.flatnonzero(known.to_numpy()) + 1)
+    with input_errors():
+        order, weights = columns.order(table), columns.weights(table)
+        if share:
+            train, test = hold_out(y, recipe.task, share, seed, order=order)
+    numbers = np.flatnonzero(known.to_numpy()) + 1
+    return PreparedTable(path, recipe, summary, X, y, train, test, numbers, columns, order, weights)
 
 
 def print_table(table: PreparedTable, output: Output) -> None:
@@ -217,8 +237,8 @@ def _describe_target(table: PreparedTable) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
-    """A model of a table, with its card."""
+class ModelFile:
+    """A model file of `hedgerow train`: the model, its recipe and its card."""
 
     path: Path
     model: Any
@@ -230,47 +250,69 @@ class TableModel:
         """Whether `auto` chose the method."""
         return self.card.get("choice") is not None
 
+    @property
+    def columns(self) -> RowColumns:
+        """The columns of groups or times that the rows were split by."""
+        return RowColumns(*(self.card["hold_out"].get(name) for name in ("group", "time")))
+
+    @property
+    def has_test_rows(self) -> bool:
+        """Whether the training file has rows that the model was not fitted to."""
+        return self.card["hold_out"]["share"] > 0 and not self.card.get("refit")
+
     def was_trained_on(self, path: Path) -> bool:
         """Return whether a file is the training file, by its checksum."""
         known = self.card["data"].get("sha256")
         return known is not None and file_checksum(path) == known
 
-    def prepare(self, path: Path, table: TypedTable, output: Output) -> PreparedTable:
+    def prepare(
+        self, path: Path, table: TypedTable, output: Output, *, training_rows: bool = False
+    ) -> PreparedTable:
         """Apply the recipe to a table with the target.
 
         The test rows are those held out of the training file, which is printed, or all rows of another file.
+        With `training_rows`, also all rows of a training file of which none were held out.
         """
         if self.recipe.target not in table.column_names:
             raise CommandError(
                 f"{path}: there is no column {self.recipe.target!r}, the target; true values are required"
             )
         share, seed = (self.card["hold_out"][name] for name in ("share", "seed"))
-        if not self.was_trained_on(path):
+        is_training_file = self.was_trained_on(path)
+        if is_training_file and training_rows and not self.has_test_rows:
+            output.note(f"the model was fitted to all rows of {path}")
+            is_training_file = False
+        if not is_training_file:
             new = prepare_table(path, table, self.recipe, 0.0, seed)
-            return replace(new, train=new.train[:0], test=new.train)
-        prepared = prepare_table(path, table, self.recipe, share, seed)
+            return replace(new, train=new.train[:0], test=new.train, columns=self.columns)
+        if not self.has_test_rows:
+            command = "--refit" if self.card.get("refit") else "--hold-out 0"
+            raise CommandError(
+                f"{path} is the training file, and {self.path} was fitted to all of its rows ({command}): "
+                "pass other rows"
+            )
+        prepared = prepare_table(path, table, self.recipe, share, seed, self.columns)
         output.text(f"{path} is the training file: its {len(prepared.test):,} held-out rows are used")
         return prepared
 
 
-def read_model(path: Path) -> TableModel:
+def read_model(path: Path) -> ModelFile:
     """Read a model file of `hedgerow train`; every value of its card is checked."""
     if not path.is_file():
         reason = "this is a folder" if path.is_dir() else "no such file"
         raise CommandError(f"{path}: {reason}; a model file is required")
     _refuse_table(path)
-    model, card = load(path), load_card(path)
-    if card is None or card.get("kind") != KIND:
+    loaded = load(path)
+    if not isinstance(loaded, TableModel):
         raise CommandError(
             f"{path}: a model without the card of `hedgerow train`; use it from Python: hedgerow.load"
         )
+    card = loaded.card
     try:
-        recipe = Recipe.from_dict(card.get("recipe"))
         _check_hold_out(card["data"], card["hold_out"])
-        _check_recipe(recipe, model)
     except (KeyError, ValueError) as error:
         raise ModelFileError(f"{path}: the card of the model is damaged: {error}") from error
-    return TableModel(path, model, recipe, card)
+    return ModelFile(path, loaded.estimator, loaded.recipe, card)
 
 
 def _refuse_table(path: Path) -> None:
@@ -304,14 +346,13 @@ def _check_hold_out(data: Any, hold_out: Any) -> None:
     if not isinstance(data, dict) or not isinstance(hold_out, dict):
         raise ValueError("data and hold_out must be objects")  # noqa: TRY004 - the content of a file
     share, seed = hold_out["share"], hold_out["seed"]
-    if type(share) is not float or not 0 < share < 1 or type(seed) is not int or not 0 <= seed < 2**63:
+    if (
+        type(share) not in (float, int)
+        or not 0 <= share < 1
+        or type(seed) is not int
+        or not 0 <= seed < 2**63
+    ):
         raise ValueError(f"hold_out is {hold_out}")
-
-
-def _check_recipe(recipe: Recipe, model: Any) -> None:
-    """Raise ValueError if a recipe belongs to another model."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and tuple(names) != recipe.feature_names:
-        raise ValueError("its recipe makes other columns than those of the model")
-    if (recipe.task == "classification") != hasattr(model, "classes_"):
-        raise ValueError(f"its recipe is for {recipe.task}, and the model is not")
+    for name in ("group", "time"):
+        if not isinstance(hold_out.get(name), str | None):
+            raise ValueError(f"hold_out: {name} is {hold_out[name]!r}")  # noqa: TRY004 - the content of a file

@@ -7,7 +7,7 @@ training rows.
 
 import shlex
 import time
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,53 +18,28 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow._typing import Integers
-from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
-from hedgerow.cli.evaluate import Evaluation, evaluate, write_report
-from hedgerow.cli.options import check_choice, check_output_file, command_line, describe_file
+from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, write_report
+from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output, format_duration, format_score, plain
 from hedgerow.cli.table_model import (
     DATA_SUFFIXES,
-    KIND,
     PreparedTable,
     ReadingOptions,
     file_checksum,
     print_table,
     read_training_table,
 )
+from hedgerow.cli.train_options import DEFAULT_BUDGET, TrainOptions
+from hedgerow.container import write_atomically
 from hedgerow.datafiles.files import split_source
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from hedgerow.io import save
-from hedgerow.selection import AUTO, METHODS, METRICS, choose, make_model, take_rows
+from hedgerow.io.models import TABLE_KIND, to_bytes
+from hedgerow.selection import METHODS, FixedThresholdClassifier, choose, fit_method, take_rows
+from hedgerow.system_memory import format_bytes
 
+_REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
 _MIN_TRAINING_ROWS = 4
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """The options of the command that the fit and the card need."""
-
-    method: str
-    metric: str | None
-    budget: float
-    hold_out: float
-    seed: int
-    threads: int | None
-
-    def check(self) -> None:
-        """Raise UsageError for an option that no table can have."""
-        check_choice("--method", self.method, ("auto", *AUTO))
-        if not 0.0 < self.hold_out < 1.0:
-            raise UsageError(
-                f"--hold-out {self.hold_out:g} is not allowed: it must be a number between 0 and 1"
-            )
-        options.check_numbers(self.seed, self.threads)
-        if not 0 < self.budget < float("inf"):
-            raise UsageError(
-                f"--budget {self.budget:g} is not allowed: it must be a number of seconds above 0"
-            )
-        if self.metric is not None:
-            check_choice("--metric", self.metric, tuple(METRICS))
 
 
 def train(
@@ -88,17 +63,23 @@ def train(
     replaces_report = check_output_file(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
-    table = read_training_table(data, target, reading, task=task, share=chosen.hold_out, seed=chosen.seed)
+    if report is not None and not chosen.hold_out:
+        raise UsageError(f"--report {report} is not allowed with --hold-out 0: a report needs held-out rows")
+    table = read_training_table(
+        data, target, reading, task=task, share=chosen.hold_out, seed=chosen.seed, columns=chosen.columns
+    )
     _check_table(table, chosen)
+    chosen.check_table(table)
     print_table(table, output)
     evaluation, leaks = _fit_and_evaluate(table, chosen, output)
     card = _card(evaluation, table, chosen)
-    save(evaluation.model, model_path, card=card, certificate=evaluation.certificate)
+    final = _refit(evaluation, table, chosen, output) if chosen.refit else evaluation
+    _save(final, model_path, card, chosen, len(table.y))
     output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
         write_report(model_path, evaluation, table, chosen.seed, report, output, commands=(card["command"],))
         output.text(f"report: {describe_file(report, replaced=replaces_report)}")
-    certificate = evaluation.certificate and evaluation.certificate.to_dict()
+    certificate = final.certificate and final.certificate.to_dict()
     files = {"model": str(model_path), "report": report and str(report)}
     output.result({**card, "certificate": certificate, "leaks": leaks, **files})
 
@@ -107,51 +88,107 @@ def _fit_and_evaluate(
     table: PreparedTable, chosen: TrainOptions, output: Output
 ) -> tuple[Evaluation, list[str]]:
     """Fit and evaluate a model, print both, and return also warnings of leaks."""
-    output.text(
-        f"held out: {len(table.test):,} of {len(table.y):,} rows, drawn with seed {chosen.seed}; "
-        f"training rows: {len(table.train):,}"
-    )
+    if len(table.test):
+        how = table.columns.describe_split(table.order, table.test, chosen.seed)
+        output.text(
+            f"held out: {len(table.test):,} of {len(table.y):,} rows, {how}; "
+            f"training rows: {len(table.train):,}"
+        )
+    else:
+        output.text(
+            f"held out: no rows; training rows: {len(table.train):,}. The model has no scores on a test "
+            "set, and no bound from one."
+        )
+    _note_single_rows(table, output)
+    if table.weights is not None or chosen.class_weight is not None:
+        output.text("weights: used in fitting; scores and certificate count every row once")
     start = time.perf_counter()
     model, choice = _fit(table, chosen, output)
-    seconds = time.perf_counter() - start
-    evaluation = evaluate(model, table, choice)
-    leaks = leaking_columns(model, table) + copied_rows(table)
+    seconds = time.perf_counter() - start if choice is None else choice.fit_seconds
+    evaluation = evaluate(model, table, choice, chosen)
+    leaks = leaking_columns(model, table) + copied_rows(table) if len(table.test) else []
     _print_evaluation(evaluation, table, seconds, leaks, output)
     return evaluation, leaks
+
+
+def _note_single_rows(table: PreparedTable, output: Output) -> None:
+    """Note classes of one row, which no score can be about."""
+    if table.task == "regression":
+        return
+    classes, counts = np.unique(table.y, return_counts=True)
+    single = [str(label) for label in classes[counts == 1]]
+    if single:
+        names = ", ".join(map(repr, single[:3])) + (f" and {len(single) - 3} more" if len(single) > 3 else "")
+        output.note(f"one row only of {names}: it is in the training set, and no score is about that class")
+
+
+def _refit(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions, output: Output) -> Evaluation:
+    """Fit the same method, parameters and threshold to all rows; the certificate names the model it is of."""
+    rows = np.arange(len(table.y), dtype=np.int64)
+    choice, options = evaluation.choice, chosen.fit_options(table, rows)
+    method = chosen.method if choice is None else choice.best.method
+    if choice is not None:
+        options = replace(options, parameters=choice.best.parameters, threshold=choice.threshold)
+    X, y = table.take(rows)
+    start = time.perf_counter()
+    with output.progress("fitting to all rows"), input_errors():
+        model = fit_method(
+            X, y, table.task, method,
+            random_state=chosen.seed,
+            n_jobs=chosen.threads,
+            budget=None if choice is None else _REFIT_SHARE * (chosen.budget or DEFAULT_BUDGET),
+            options=options,
+        )  # fmt: skip
+    share = round(100 * len(table.train) / len(table.y))
+    output.text(
+        f"refitted to all {len(table.y):,} rows in {format_duration(time.perf_counter() - start)}; scores "
+        f"and certificate are of the model fitted to {share} % of the rows"
+    )
+    certificate = evaluation.certificate
+    if certificate is not None:
+        certificate = replace(certificate, subject=f"the model fitted to {share} % of the rows")
+    return replace(evaluation, model=model, certificate=certificate)
+
+
+def _save(final: Evaluation, path: Path, card: dict[str, Any], chosen: TrainOptions, n_rows: int) -> None:
+    """Write the model file, unless it is larger than allowed."""
+    data = to_bytes(final.model, card, final.certificate)
+    limit = chosen.size_limit(n_rows)
+    if len(data) > limit:
+        raise CommandError(
+            f"--max-size: the model has {format_bytes(len(data))}, {format_bytes(limit)} are allowed; pass "
+            "a larger --max-size, or another --method"
+        )
+    write_atomically(path, data)
 
 
 def _check_table(table: PreparedTable, chosen: TrainOptions) -> None:
     """Raise an error for too few rows, or for a method or a metric that does not support the target."""
     n_train, n_test = len(table.train), len(table.test)
-    if not n_test:
+    if not n_test and chosen.hold_out:
         raise CommandError(f"{table.path}: {len(table.y)} rows are too few to hold some out")
     if n_train < _MIN_TRAINING_ROWS:
         raise CommandError(
             f"{table.path}: {n_test} of {len(table.y)} rows are held out; the remaining {n_train} are too "
             f"few for training, at least {_MIN_TRAINING_ROWS} are needed"
         )
-    n_classes = len(np.unique(table.y)) if table.task == "classification" else None
-    method, metric = chosen.method, chosen.metric
-    reason = None if method == "auto" else METHODS[method].reason_against(table.task, n_classes)
-    if reason is not None:
-        raise UsageError(f"--method {method} is not allowed for {table.recipe.target!r}: {reason}")
-    if metric is not None and table.task not in METRICS[metric].tasks:
-        allowed = ", ".join(name for name, one in METRICS.items() if table.task in one.tasks)
-        raise UsageError(f"--metric {metric} is not allowed for {table.task}: it must be one of {allowed}")
-    if metric == "auc" and n_classes != 2:
-        raise UsageError(f"--metric auc is not allowed: it needs two classes, and there are {n_classes}")
 
 
 def _fit(table: PreparedTable, chosen: TrainOptions, output: Output) -> tuple[Any, Any]:
-    """Fit the named method, or the best one, to the training rows; return also the Choice, if any."""
+    """Fit the named method, or the best setting, to the training rows; return also the Choice, if any."""
     X, y = table.take(table.train)
-    method = chosen.method
-    common: dict[str, Any] = {"random_state": chosen.seed, "n_jobs": chosen.threads}
-    title = "choosing" if method == "auto" else f"fitting {METHODS[method].title}"
+    common: dict[str, Any] = {
+        "random_state": chosen.seed,
+        "n_jobs": chosen.threads,
+        "options": chosen.fit_options(table, table.train),
+    }
+    title = "choosing" if chosen.is_tuned else f"fitting {METHODS[chosen.method].title}"
     with output.progress(title) as progress, input_errors():
-        if method != "auto":
-            return make_model(method, table.task, **common).fit(X, y), None
-        common |= {"metric": chosen.metric, "budget": chosen.budget}
+        if not chosen.is_tuned:
+            return fit_method(X, y, table.task, chosen.method, **common), None
+        budget = chosen.budget or DEFAULT_BUDGET
+        budget = (1 - _REFIT_SHARE) * budget if chosen.refit else budget
+        common |= {"metric": chosen.metric, "budget": budget, "methods": chosen.methods}
         choice = choose(X, y, table.task, progress=progress, **common)
     return choice.model, choice
 
@@ -163,12 +200,18 @@ def _print_evaluation(
     if evaluation.choice is not None:
         output.page(evaluation.choice)
     output.text(" ".join(repr(evaluation.model).split()), "bold")
-    n = len(table.test)
-    rows = "1 held-out row" if n == 1 else f"{n:,} held-out rows"
-    output.text(f"fitted in {format_duration(seconds)}; scores of the {rows}:")
-    scores = evaluation.scores
-    titles = [METRICS[name].title for name in scores]
-    output.table(titles, [[format_score(value) for value in scores.values()]])
+    if isinstance(evaluation.model, FixedThresholdClassifier):
+        positive = evaluation.model.classes_[evaluation.model.positive_]
+        output.text(f"predicts {str(positive)!r} from a probability of {evaluation.model.threshold:.4g} on")
+    n, scores = len(table.test), evaluation.scores
+    fitted = f"fitted in {format_duration(seconds)} to {len(table.train):,} rows"
+    if not n:
+        output.text(fitted)
+    else:
+        rows = "1 held-out row" if n == 1 else f"{n:,} held-out rows"
+        output.text(f"{fitted}; scores of the {rows}, the test set:")
+        titles = [find_title(name) for name in scores]
+        output.table(titles, [[format_score(value) for value in scores.values()]])
     if evaluation.certificate is not None:
         output.text(f"certificate: {evaluation.certificate.statement}", "green")
     for leak in leaks:
@@ -195,7 +238,7 @@ def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) ->
     n_rows = table.summary.n_rows
     card: dict[str, Any] = plain(
         {
-            "kind": KIND,
+            "kind": TABLE_KIND,
             "hedgerow": hedgerow.__version__,
             "recipe": table.recipe.to_dict(),
             "data": {
@@ -209,7 +252,12 @@ def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) ->
                 "seed": chosen.seed,
                 "rows": len(table.test),
                 "train_rows": len(table.train),
+                "group": chosen.group,
+                "time": chosen.time,
+                "weight": chosen.weight,
             },
+            "refit": chosen.refit,
+            "threshold": _threshold(evaluation.model, chosen),
             "estimator": type(evaluation.model).__name__,
             "choice": evaluation.choice and _without_seconds(evaluation.choice.to_dict()),
             "scores": evaluation.scores,
@@ -217,6 +265,15 @@ def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) ->
         }
     )
     return card
+
+
+def _threshold(model: Any, chosen: TrainOptions) -> dict[str, Any] | None:
+    """Return the decision threshold and how it was chosen."""
+    if not isinstance(model, FixedThresholdClassifier):
+        return None
+    how = chosen.threshold if chosen.cost is None else f"cost {chosen.cost}"
+    label = model.classes_[model.positive_]
+    return {"value": model.threshold, "positive": str(label), "by": how}
 
 
 def _without_seconds(choice: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -92,7 +91,7 @@ def is_whole(values: pa.ChunkedArray) -> bool:
 
 
 def _check_target(values: pa.ChunkedArray, quoted: str, target: Target) -> None:
-    """Refuse targets that cannot be learned: one class, classes of one row, one number, infinities."""
+    """Refuse targets that cannot be learned: one class, as many classes as rows, one number, infinities."""
     if target.task == "regression":
         if pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values)).as_py():
             raise DataFileError(f"the target {quoted} holds an infinite number; numbers must be finite")
@@ -102,16 +101,12 @@ def _check_target(values: pa.ChunkedArray, quoted: str, target: Target) -> None:
         return
     if is_text(values.type):
         values = encode_categories(values, cleaned=True).cast(pa.string())
-    counts = pc.value_counts(values)
-    classes, rows = counts.field("values"), counts.field("counts").to_numpy()
+    classes = pc.unique(values)
     if len(classes) == 1:
         only = format_value(classes[0].as_py())
         raise DataFileError(f"the target {quoted} has one class only, {only}; at least 2 are needed")
-    single = np.flatnonzero(rows == 1)
-    if len(single):
-        first = format_value(classes[int(single[0])].as_py())
-        others = f" (and {len(single) - 1} other classes of {len(classes)})" if len(single) > 1 else ""
+    if 2 * len(classes) > len(values):
         raise DataFileError(
-            f"the class {first}{others} of the target {quoted} has only one row; at least 2 are needed: "
-            "remove such rows or merge classes"
+            f"the target {quoted} has {len(classes)} classes in {len(values)} rows; at least 2 rows per "
+            "class are needed on average: merge classes, or choose another target"
         )

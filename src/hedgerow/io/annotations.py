@@ -1,5 +1,6 @@
 """Card, certificate and checkpoint: plain data of a model file about the model or its fit.
 
+threshold     {"value": 0.3, "positive": 1}: the decision threshold of the probability of class 1
 card          {"title": "Injuries", "target": "MAX_SEV", "holdout": {"accuracy": 0.87}}: any data of the user
 certificate   {"format": 1, "model": "AdaBoostClassifier", "delta": 0.05, "bounds": [{...}], ...}: the
               result of `hedgerow.theory.Certificate.to_dict`
@@ -21,6 +22,7 @@ from hedgerow.container import JSON, ModelFileError
 from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import require
 from hedgerow.io.sections import is_digest, read_digests
+from hedgerow.selection.threshold import FixedThresholdClassifier
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
@@ -82,7 +84,8 @@ def read_certificate(content: Mapping[str, Any]) -> "Certificate | None":
         certificate = Certificate.from_dict(checked_card(content["certificate"], "certificate"))
     except ValueError as error:
         raise ModelFileError(f"certificate: {error}") from error
-    if certificate.model != content.get("estimator"):
+    name = FixedThresholdClassifier.__name__ if "threshold" in content else content.get("estimator")
+    if certificate.model != name:
         raise ModelFileError(f"the certificate is of a {certificate.model!r:.50}, not of this model")
     return certificate
 
@@ -97,6 +100,8 @@ def _refuse_other_model(certificate: "Certificate", model: Any) -> None:
     name = type(model).__name__
     if certificate.model != name or not is_classifier(model):
         raise ModelFileError(f"the certificate is of a {certificate.model!r:.50}, and the model is a {name}")
+    if certificate.subject:  # of the same method, fitted to other rows
+        return
     again = certify(model, delta=certificate.delta)
     mine, theirs = ({bound.name: bound.n for bound in one.bounds} for one in (again, certificate))
     same = certificate.of_training == again.of_training and mine.items() <= theirs.items()
@@ -105,6 +110,27 @@ def _refuse_other_model(certificate: "Certificate", model: Any) -> None:
         raise ModelFileError(
             f"the certificate is of another {name}: certify returns other bounds for this one"
         )
+
+
+# --- threshold
+
+
+def write_threshold(model: FixedThresholdClassifier) -> dict[str, Any]:
+    """Return the threshold and the number of the class whose probability it is compared with."""
+    return {"value": float(model.threshold), "positive": model.positive_}
+
+
+def read_threshold(content: Any, model: Any) -> FixedThresholdClassifier:
+    """Return the model with the threshold of a file's description."""
+    JSON.fields(content, ("value", "positive"), "threshold")
+    value = JSON.number(content["value"], "threshold: value", minimum=0.0)
+    require("threshold", value <= 1.0, "value must be at most 1")
+    require("threshold", is_classifier(model) and len(model.classes_) == 2, "it needs two classes")
+    number = JSON.integer(content["positive"], "threshold: positive", 0, 1)
+    try:
+        return FixedThresholdClassifier.of(model, value, model.classes_[number])
+    except ValueError as error:
+        raise ModelFileError(f"threshold: {error}") from error
 
 
 # --- checkpoints

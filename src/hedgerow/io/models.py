@@ -10,6 +10,8 @@ The text is a JSON object:
     parameters          of its constructor, except those that cannot change the model; see `parameters`
     card                data of the user; left out if there are none
     certificate         see `annotations`; left out if there is none
+    threshold           {"value": 0.3, "positive": 1}: the decision threshold of the probability of class 1;
+                        left out if there is none
     data_fingerprints   of the training data, see `sections`
     schema, classes     the columns, and the labels of a classifier
     ...                 the entries of this kind of model, see the modules of the codecs in KINDS
@@ -34,6 +36,7 @@ from hedgerow.io import annotations, bagging, boosting, schapire, sections, tree
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
 from hedgerow.io.parameters import read_estimator, write_parameters, write_spec
 from hedgerow.io.reader import Arrays, Reader, Writer
+from hedgerow.selection.threshold import FixedThresholdClassifier
 from hedgerow.system_memory import format_bytes, require_memory
 from hedgerow.table import Schema
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT = 1
+TABLE_KIND = "hedgerow table model 1"  # of the card of `hedgerow train`
 _MAX_HEADER = 100 << 20  # bytes of the header of a safetensors file
 
 
@@ -100,9 +104,11 @@ def save(
 
     Parameters
     ----------
-    model : an estimator of Hedgerow, fitted, or a hedgerow.vision.Cascade
-        Learners and members of scikit-learn are stored through skops (``pip install skops``). A loss or a
-        cost of your own is refused; use pickle or joblib for such a model.
+    model : an estimator of Hedgerow, fitted, a TableModel, or a hedgerow.vision.Cascade
+        A `hedgerow.selection.FixedThresholdClassifier` of an estimator is stored with its threshold. A model
+        that `hedgerow train` saved and `load` returned keeps its card and certificate. Learners and
+        members of scikit-learn are stored through skops (``pip install skops``). A loss or a cost of
+        your own is refused; use pickle or joblib for such a model.
     path : str or path
         An existing file is replaced.
     card : dict, optional
@@ -155,8 +161,9 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
 
     Returns
     -------
-    estimator or Cascade
-        The fitted model; its predictions are those of the saved one to the last bit.
+    estimator, TableModel or Cascade
+        The fitted model; its predictions are those of the saved one to the last bit. A file of `hedgerow
+        train` gives a `TableModel`, which predicts raw data frames; its `estimator` is the fitted model.
 
     Raises
     ------
@@ -182,7 +189,21 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     GradientBoostingRegressor(loss='huber', n_estimators=5)
     """
     names = check_trusted(trusted)
-    return _read_file(path, lambda data: from_bytes(data, names))
+    return _read_file(path, lambda data: _from_file(data, names))
+
+
+def _from_file(data: bytes, trusted: frozenset[str]) -> Any:
+    """Return the model of a file; that of `hedgerow train` with its recipe."""
+    model = from_bytes(data, trusted)
+    if _is_cascade(model):
+        return model
+    content = open_bytes(data)[0]
+    card = annotations.read_card(content)
+    if card is None or card.get("kind") != TABLE_KIND:
+        return model
+    from hedgerow.io.table_model import TableModel  # noqa: PLC0415 - needs pyarrow, other files do not
+
+    return TableModel.from_card(model, card, annotations.read_certificate(content))
 
 
 def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -277,8 +298,16 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
             raise ModelFileError("a cascade has no card and no certificate; use its info instead")
         packed: bytes = model.to_bytes()
         return packed
+    if _is_table_model(model):
+        card = model.card if card is None else card
+        certificate = model.certificate if certificate is None else certificate
+        model = model.estimator
     writer = Writer(_write_model)
     writer.entries |= {"format": FORMAT, "hedgerow": hedgerow.__version__}
+    certified = model
+    if isinstance(model, FixedThresholdClassifier):
+        writer.entries["threshold"] = annotations.write_threshold(model)
+        model = model.estimator_
     if card is not None:
         writer.entries["card"] = annotations.checked_card(card)
     if checkpoint is not None:
@@ -286,7 +315,7 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
     _write_model(model, writer)
     sections.write_data_fingerprints(writer, model)
     if certificate is not None:
-        writer.entries["certificate"] = annotations.write_certificate(certificate, model)
+        writer.entries["certificate"] = annotations.write_certificate(certificate, certified)
     versions = {"hedgerow": hedgerow.__version__} | (library_versions() if writer.archives else {})
     writer.entries["versions"] = versions
     return pack(JSON.dumps(writer.entries, "the model"), writer.arrays)
@@ -295,6 +324,11 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
 def _is_cascade(model: Any) -> bool:
     vision = sys.modules.get("hedgerow.vision.cascade")  # not imported: it loads many modules
     return vision is not None and isinstance(model, vision.Cascade)
+
+
+def _is_table_model(model: Any) -> bool:
+    module = sys.modules.get("hedgerow.io.table_model")  # not imported: it needs pyarrow
+    return module is not None and isinstance(model, module.TableModel)
 
 
 def _write_model(model: Any, writer: Writer) -> None:
@@ -327,6 +361,8 @@ def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished
         fingerprints = sections.read_data_fingerprints(reader)
         if fingerprints:
             model.data_fingerprints_ = fingerprints
+        if "threshold" in content:
+            model = annotations.read_threshold(content["threshold"], model)
     except RecursionError as error:
         raise ModelFileError("the description of the model is nested too deeply") from error
     reader.refuse_unused()

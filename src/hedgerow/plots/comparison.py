@@ -14,7 +14,7 @@ from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display
 from hedgerow.plots.inputs import list_some
 from hedgerow.selection.comparing import Comparison
-from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.metrics import METRICS, metric_named
 from hedgerow.selection.results import Choice
 
 _PERCENT_METRICS = ("accuracy", "balanced-accuracy")
@@ -95,17 +95,18 @@ class ScoresDisplay(Display):
         ax
             As in `plot`.
         """
-        if metric not in METRICS:
+        found = metric_named(metric)
+        if found is None:
             raise ValueError(
                 f"metric={metric!r} is not allowed: it must be one of {list_some(list(METRICS))}"
             )
-        higher = METRICS[metric].higher_is_better
+        higher = found.higher_is_better
         known = {name: pair for name, pair in scores.items() if math.isfinite(pair[0])}
         if not known:
             raise ValueError("no method has a score that is a number: there is nothing to draw")
         order = sorted(known, key=lambda name: known[name][0], reverse=higher)
         means, spreads = ([float(known[name][which]) for name in order] for which in (0, 1))
-        return cls(order, means, spreads, METRICS[metric].title, higher, metric in _PERCENT_METRICS).plot(ax)
+        return cls(order, means, spreads, found.title, higher, metric in _PERCENT_METRICS).plot(ax)
 
     def _figure_size(self) -> tuple[float, float]:
         longest = max(len(labels.shorten(name, 36)) for name in self.names)

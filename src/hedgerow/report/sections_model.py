@@ -17,6 +17,7 @@ from hedgerow.report import page, text
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 from hedgerow.selection import METRICS
+from hedgerow.selection.metrics import metric_named
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -41,7 +42,7 @@ def choice(facts: Facts) -> Section | None:
     if facts.choice is None:
         return None
     found = facts.choice
-    metric = METRICS[found.metric]
+    metric = found.ranking_metric
     better = "higher" if metric.higher_is_better else "lower"
     allowed = "" if found.budget is None else f" of {found.budget:g} allowed"
     # A model file has no seconds, so that equal models are equal files.
@@ -64,7 +65,7 @@ def choice(facts: Facts) -> Section | None:
 
 
 def _trials(found: Any) -> Markup:
-    metric = METRICS[found.metric]
+    metric = found.ranking_metric
     others = [name for name in METRICS if any(name in trial.scores for trial in found.trials)]
     shown = [found.metric, *(name for name in others if name != found.metric)][:_MOST_METRICS]
     sign = -1.0 if metric.higher_is_better else 1.0
@@ -78,7 +79,7 @@ def _trials(found: Any) -> Markup:
         settings = trial.parameter_text or "defaults"
         rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
-    measures = [*(METRICS[name].title for name in shown), "standard error", "seconds"]
+    measures = [*(getattr(metric_named(name), "title", name) for name in shown), "standard error", "seconds"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
     caption = "Methods, the best first; the standard error is that of the first metric"
     return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)

@@ -1,15 +1,17 @@
 """Select a method for a table.
 
-methods, metrics, splits -> trials (one setting) -> choosing (the best method, within a time budget)
+methods, metrics, splits -> trials (one setting) -> search -> choosing (the best method, within a budget)
                          -> comparing (every method, cross-validated)
 """
 
-from hedgerow.selection.choosing import choose
+from hedgerow.selection.choosing import choose, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
+from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
 from hedgerow.selection.metrics import METRICS, Metric, score_model
 from hedgerow.selection.results import Choice, Trial
-from hedgerow.selection.splits import fold_rows, hold_out, take_rows
+from hedgerow.selection.splits import RowOrder, fold_rows, hold_out, take_rows
+from hedgerow.selection.threshold import FixedThresholdClassifier
 
 __all__ = [
     "AUTO",
@@ -18,11 +20,15 @@ __all__ = [
     "Choice",
     "CompareRow",
     "Comparison",
+    "FitOptions",
+    "FixedThresholdClassifier",
     "Method",
     "Metric",
+    "RowOrder",
     "Trial",
     "choose",
     "compare",
+    "fit_method",
     "fold_rows",
     "hold_out",
     "make_model",

@@ -14,6 +14,7 @@ PILOT_ROUNDS = {"loss": 10, "staged": 10, "members": 4, "none": 1}
 MIN_SAMPLE_ROWS = 4_000  # scores of smaller samples are too noisy
 LARGE = 20_000  # rows above which pilot fits are made first
 SELECTION_SHARE = 0.35  # of the budget, for the first setting of every method
+OVERTIME = 0.1  # of the budget, the minimum for the final fit
 FINAL_SHARE = 0.5  # of the budget, the maximum that is reserved for the final fit
 
 

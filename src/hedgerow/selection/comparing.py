@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from hedgerow.estimators import validation
+from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
 from hedgerow.selection.results import FORMAT, format_columns
@@ -66,9 +67,9 @@ class Comparison:
     >>> print(Comparison("classification", 5, (row,)))
     Mean ± standard deviation over 5 folds; seconds are medians, without compilation.
     <BLANKLINE>
-     method           accuracy   fit s   predict s
-     ─────────────────────────────────────────────
-     one stump   0.800 ± 0.050   0.100      0.0100
+     method         accuracy   fit s   predict s
+     ───────────────────────────────────────────
+     one stump   0.80 ± 0.05   0.100      0.0100
     """
 
     task: str
@@ -111,6 +112,7 @@ def compare(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    options: FitOptions | None = None,
 ) -> Comparison:
     """Cross-validate methods, with their defaults, on the same folds.
 
@@ -129,6 +131,8 @@ def compare(
         Number of threads of the fits; None for all cores. Scores are the same for any number.
     progress : callable, optional
         Called as progress(done, total, text) before every fit and at the end.
+    options : FitOptions, optional
+        Weights, and groups or times of the rows, which decide the folds; other fields are not used.
 
     Returns
     -------
@@ -146,11 +150,13 @@ def compare(
     logistic regression 0.96
     AnyBoost, logistic cost not used: it is for two classes, and y has 3
     """
+    options = options or FitOptions()
     data = TrainingData.of(X, y, task, "compare")
+    data = replace(data, weights=options.weights(data.y, task))
     names = tuple(METHODS) if methods is None else methods
-    usable, refused = usable_methods(names, task, data.n_classes)
+    usable, refused = usable_methods(names, task, data.n_classes, weighted=data.weights is not None)
     seed = validation.make_seed(random_state)
-    pairs = fold_rows(data.encoded, task, folds, seed)
+    pairs = fold_rows(data.encoded, task, folds, seed, order=options.order)
     total = len(pairs) * len(usable)
 
     def report(done: int, text: str) -> None:
@@ -206,8 +212,9 @@ def _cross_validate(
 def _fit_fold(model: Any, data: TrainingData, pair: Rows) -> _Fold:
     X, X_test = (take_rows(data.X, rows) for rows in pair)
     y, y_test = (data.encoded[rows] for rows in pair)
+    weighted = {} if data.weights is None else {"sample_weight": data.weights[pair[0]]}
     start = time.perf_counter()
-    model.fit(X, y)
+    model.fit(X, y, **weighted)
     fitted = time.perf_counter()
     predictions = predict_rows(model, X_test, y_test, data.task)
     predicted = time.perf_counter()

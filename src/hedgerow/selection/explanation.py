@@ -6,12 +6,16 @@ import numpy as np
 
 from hedgerow.selection.metrics import Metric, Predictions, class_predictions
 from hedgerow.selection.results import Trial
+from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult, standard_error
+from hedgerow.text_table import format_mean, format_number
 
 _NOISE = 2.0  # standard errors within which a difference may be chance
 
 
-def describe_validation(n_splits: int, n_valid: int, n_sample: int, n_rows: int) -> str:
+def describe_validation(
+    n_splits: int, n_valid: int, n_sample: int, n_rows: int, order: RowOrder | None = None
+) -> str:
     """Describe how the trials were validated.
 
     Examples
@@ -21,13 +25,19 @@ def describe_validation(n_splits: int, n_valid: int, n_sample: int, n_rows: int)
     >>> describe_validation(1, 4000, 20_000, 1_000_000)
     'one validation split of 4,000 rows, from a sample of 20,000 of the 1,000,000 rows'
     """
+    if order is None:
+        how = ""
+    else:
+        how = ", whole groups" if order.times is None else ", each later than its training rows"
     if n_splits > 1:
-        return f"{n_splits}-fold cross-validation of {n_valid:,} rows"
+        name = "forward validation" if order is not None and order.times is not None else "cross-validation"
+        return f"{n_splits}-fold {name} of {n_valid:,} rows{how}"
     if n_sample < n_rows:
         return (
-            f"one validation split of {n_valid:,} rows, from a sample of {n_sample:,} of the {n_rows:,} rows"
+            f"one validation split of {n_valid:,} rows{how}, from a sample of {n_sample:,} of the "
+            f"{n_rows:,} rows"
         )
-    return f"one validation split of {n_valid:,} of the {n_rows:,} rows"
+    return f"one validation split of {n_valid:,} of the {n_rows:,} rows{how}"
 
 
 def explain_choice(
@@ -51,7 +61,8 @@ def explain_choice(
 
 
 def _score(metric: Metric, trial: Trial) -> str:
-    return f"{trial.scores[metric.name]:.4g}"
+    score = trial.scores[metric.name]
+    return format_mean((score, trial.spread)) if trial.spread else format_number(score)
 
 
 def _best_score(metric: Metric, best: TrialResult) -> str:
@@ -59,7 +70,7 @@ def _best_score(metric: Metric, best: TrialResult) -> str:
     also = ""
     for name in ("accuracy", "r2"):
         if name in best.trial.scores and name != metric.name:
-            also = f" ({'R squared' if name == 'r2' else name} {best.trial.scores[name]:.4g})"
+            also = f" ({'R squared' if name == 'r2' else name} {format_number(best.trial.scores[name])})"
     text = best.trial.description
     return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}, {_score(metric, best.trial)}{also}."
 
@@ -85,8 +96,9 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
     ahead = (best.row_scores - scores) if metric.higher_is_better else (scores - best.row_scores)
     if float(np.mean(ahead)) >= _NOISE * standard_error(ahead) > 0:
         return ""
+    score = format_number(float(np.mean(scores)))
     return (
-        f"That is not clearly better than a constant prediction ({float(np.mean(scores)):.4g}): the columns "
+        f"That is not clearly better than a constant prediction ({score}): the columns "
         "may carry little information about the target."
     )
 
@@ -109,13 +121,10 @@ def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult
     if error == 0.0:
         return f"{start}, " + ("equal on every row." if gap == 0.0 else "worse by the same on every row.")
     if gap < _NOISE * error:
-        verdict = "within noise: on these rows the two cannot be distinguished"
+        verdict = "within noise, below two standard errors: these rows cannot distinguish the two"
     else:
         verdict = "more than noise"
-    return (
-        f"{start}; the difference of {gap:.2g} is {gap / error:.1f} times its standard error over the "
-        f"validation rows ({error:.2g}), {verdict}."
-    )
+    return f"{start}; the difference, {format_mean((gap, error))} over the validation rows, is {verdict}."
 
 
 def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[str]:

@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.utils.validation import has_fit_parameter
+
 from hedgerow import estimators
+from hedgerow.datafiles.errors import nearest_names
 from hedgerow.estimators import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
+from hedgerow.estimators.parameters import check_parameters
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.splits import check_task
 
@@ -62,6 +66,11 @@ class Method:
         """The tasks that it supports."""
         kinds = (("classification", self.classifier), ("regression", self.regressor))
         return tuple(task for task, kind in kinds if kind is not None)
+
+    @property
+    def accepts_weights(self) -> bool:
+        """Whether its fits accept weights of the rows."""
+        return bool(has_fit_parameter(self.classifier or self.regressor, "sample_weight"))
 
     def title_for(self, task: str) -> str:
         """Return the title for a task."""
@@ -233,20 +242,57 @@ def make_model(
         values.setdefault("estimator", DecisionStump(n_jobs=n_jobs))
     for name, value in values.items():
         if name not in names:
-            raise ValueError(f"{name}={value!r} is not allowed: method {method!r} has no such parameter")
+            near = nearest_names(name, [*names, *(["max_depth"] if found.member is not None else [])], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"{name}={value!r} is not allowed: method {method!r} has no such parameter{hint}"
+            )
     common = {"random_state": random_state, "n_jobs": n_jobs}
     return kind(**{name: value for name, value in common.items() if name in names}, **values)
 
 
+def check_method_parameters(method: str, task: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError for a parameter that a method does not have, or a value that it does not allow.
+
+    Examples
+    --------
+    >>> check_method_parameters("gradient", "regression", {"learning_rate": -1})
+    Traceback (most recent call last):
+    ValueError: learning_rate=-1 is not allowed: it must be a number > 0
+    """
+    for name, reason in _RESERVED.items():
+        if name in parameters:
+            raise ValueError(f"{name}={parameters[name]!r} is not allowed: {reason}")
+    model = make_model(method, task, **parameters)
+    learners: list[Any] = [model, getattr(model, "estimator", None)]
+    for one in learners:
+        if hasattr(one, "_allowed"):
+            check_parameters(one.get_params(deep=False), one._allowed)  # noqa: SLF001 - of this library
+
+
+_RESERVED = {
+    "random_state": "it is an option of its own, the seed",
+    "n_jobs": "it is an option of its own, the number of threads",
+    "estimator": "pass max_depth, the depth of the members",
+    "warm_start": "every fit starts anew",
+    "early_stopping": "the number of rounds is found by validation",
+}
+
+
 def usable_methods(
-    names: Sequence[str], task: str, n_classes: int | None
+    names: Sequence[str], task: str, n_classes: int | None, *, weighted: bool = False
 ) -> tuple[list[Method], list[tuple[Method, str]]]:
-    """Return the methods of these names that can be used for a target, and the others with the reason."""
+    """Return the methods of these names that can be used for a target, and the others with the reason.
+
+    weighted : whether the rows have weights
+    """
     if isinstance(names, str) or not len(names):
         raise ValueError(f"methods={names!r} is not allowed: it must be a list of names of methods")
     usable, refused = [], []
     for method in map(find_method, dict.fromkeys(names)):
         reason = method.reason_against(task, n_classes)
+        if reason is None and weighted and not method.accepts_weights:
+            reason = "it has no weights of rows"
         if reason is None:
             usable.append(method)
         else:
@@ -281,8 +327,12 @@ class Setting:
         return replace(self, parameters={**self.parameters, "n_estimators": n_rounds})
 
 
-def settings_for(method: str, task: str, n_rows: int) -> list[Setting]:
+def settings_for(
+    method: str, task: str, n_rows: int, parameters: Mapping[str, Any] | None = None
+) -> list[Setting]:
     """Return the settings of a method that are tried, the cheapest first; by default its defaults only.
+
+    `parameters` replace those of all settings.
 
     Examples
     --------
@@ -293,9 +343,18 @@ def settings_for(method: str, task: str, n_rows: int) -> list[Setting]:
     {'n_estimators': 400, 'max_features': 0.5, 'min_samples_leaf': 2}
     """
     if method == "gradient":
-        return _gradient_settings(n_rows)
-    tried = _SETTINGS.get((method, task), _SETTINGS.get((method, "any"), ({},)))
-    return [_setting(method, **parameters) for parameters in tried]
+        settings = _gradient_settings(n_rows)
+    else:
+        tried = _SETTINGS.get((method, task), _SETTINGS.get((method, "any"), ({},)))
+        settings = [_setting(method, **values) for values in tried]
+    if not parameters:
+        return settings
+    fixed = [replace(one, parameters={**one.parameters, **parameters}) for one in settings]
+    return [one for number, one in enumerate(fixed) if one.parameters not in _parameters(fixed[:number])]
+
+
+def _parameters(settings: list[Setting]) -> list[Mapping[str, Any]]:
+    return [one.parameters for one in settings]
 
 
 def _setting(method: str, *, patience: int = 25, likely_rounds: int = 100, **parameters: Any) -> Setting:

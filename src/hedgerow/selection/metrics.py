@@ -4,17 +4,19 @@ A metric returns a *row score* for every row, such that their mean is the score:
 
     log-loss           -log p(label)
     rmse               r + (e^2 - r^2) / 2r                 r: the rmse itself; e: the error of the row
+    f1                 F + (2 t p - F (t + p)) / mean(t + p)        t, p: whether the row is positive, and
+                                                            whether it is predicted so
     auc                A + (placement - A) n / n_class      placement: share of the rows of the other class
                                                             that are ranked correctly relative to the row
 
-Where the score itself is not a mean (the last two, balanced accuracy), the row score is the score plus the
-influence of the row. So one formula serves all metrics: the standard error of a score is that of the mean of
-its row scores, and the standard error of a difference is that of the mean of the differences (for the AUC
-this is the method of DeLong, DeLong and Clarke-Pearson 1988).
+Where the score itself is not a mean (the last three, balanced accuracy, average precision), the row score is
+the score plus the influence of the row. So one formula serves all metrics: the standard error of a score is
+that of the mean of its row scores, and the standard error of a difference is that of the mean of the
+differences (for the AUC this is the method of DeLong, DeLong and Clarke-Pearson 1988).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +41,14 @@ class Predictions:
         Predicted class numbers or numbers.
     probabilities : array of shape (n, classes) or None
         None for a classifier without probabilities.
+    positive : int
+        Number of the positive class, of two: "f1" and "pr-auc" depend on it.
     """
 
     y_true: NDArray[Any]
     y_pred: NDArray[Any]
     probabilities: Floats | None = None
+    positive: int = 1
 
     @classmethod
     def concatenate(cls, several: "list[Predictions]") -> "Predictions":
@@ -53,6 +58,7 @@ class Predictions:
             np.concatenate([one.y_true for one in several]),
             np.concatenate([one.y_pred for one in several]),
             np.concatenate(known) if len(known) == len(several) else None,
+            several[0].positive,
         )
 
 
@@ -72,6 +78,8 @@ class Metric:
         Returns the score of every row of `Predictions`; None if the metric is undefined for them.
     two_classes : bool
         Whether it is for two classes only.
+    on_request : bool
+        Whether scores contain it only if trials are ranked by it.
 
     Examples
     --------
@@ -85,6 +93,7 @@ class Metric:
     higher_is_better: bool
     row_scores: RowScores = field(repr=False)
     two_classes: bool = False
+    on_request: bool = False
 
     def score(self, predictions: Predictions) -> float | None:
         """Return the score; None if the metric is undefined."""
@@ -156,6 +165,65 @@ def _auc(predictions: Predictions) -> Floats | None:
     return row_scores
 
 
+def _average_precision(predictions: Predictions) -> Floats | None:
+    """Mean, over the rows of the positive class, of the precision at their score; ties are one threshold.
+
+    A row j of label y_j changes the score by its own precision P_j and by the precisions of all positive
+    rows i below it, of which N_i rows are not below:
+
+        y_j / p (P_j - A) + n / n_pos sum_{i positive, s_i <= s_j} (y_j - P_i) / N_i      p = n_pos / n
+    """
+    if predictions.probabilities is None or predictions.probabilities.shape[1] != 2:
+        return None
+    positive = predictions.y_true == predictions.positive
+    n, n_positive = len(positive), int(np.count_nonzero(positive))
+    if not n_positive:
+        return None
+    order = np.argsort(-predictions.probabilities[:, predictions.positive], kind="stable")
+    scores, found = predictions.probabilities[order, predictions.positive], positive[order]
+    # The last and the first row of every group of equal scores, for each row.
+    ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), n - 1)
+    group = np.searchsorted(ends, np.arange(n))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    n_above = (ends[group] + 1).astype(np.float64)
+    precision = np.cumsum(found)[ends[group]] / n_above
+    area = float(np.mean(precision[found]))
+    below = np.cumsum(np.stack([found / n_above, found * precision / n_above])[:, ::-1], axis=1)[:, ::-1]
+    below = below[:, starts[group]]  # sums over the positive rows at or below the score
+    influence = found * (precision - area) * (n / n_positive)
+    influence += (n / n_positive) * (found * below[0] - below[1])
+    row_scores = np.empty(n)
+    row_scores[order] = area + influence
+    return row_scores
+
+
+def _f1_of_class(y_true: NDArray[Any], y_pred: NDArray[Any], number: int) -> Floats:
+    true, predicted = y_true == number, y_pred == number
+    total = np.mean(true) + np.mean(predicted)
+    score = 2.0 * np.mean(true & predicted) / total if total > 0 else 0.0
+    influence = (2.0 * (true & predicted) - score * (true + predicted.astype(np.float64))) / max(
+        total, 1e-300
+    )
+    return np.asarray(score + influence)
+
+
+def _f1(predictions: Predictions) -> Floats | None:
+    """Harmonic mean of precision and recall of the positive class, of two; 0 without such rows."""
+    if predictions.probabilities is not None and predictions.probabilities.shape[1] != 2:
+        return None
+    if max(predictions.y_true.max(initial=0), predictions.y_pred.max(initial=0)) > 1:
+        return None
+    return _f1_of_class(predictions.y_true, predictions.y_pred, predictions.positive)
+
+
+def _f1_macro(predictions: Predictions) -> Floats:
+    """Mean F1 of the classes that occur or are predicted."""
+    classes = np.union1d(predictions.y_true, predictions.y_pred)
+    known = [int(number) for number in classes if number >= 0]
+    scores = [_f1_of_class(predictions.y_true, predictions.y_pred, one) for one in known]
+    return np.asarray(np.mean(scores, axis=0))
+
+
 # --- numbers
 
 
@@ -179,6 +247,22 @@ def _r2(predictions: Predictions) -> Floats | None:
     return 1.0 - _squared_errors(predictions) / variance if variance > 0 else None
 
 
+def _mape(predictions: Predictions) -> Floats | None:
+    """Absolute error relative to the true number, which must not be 0."""
+    actual = np.abs(np.asarray(predictions.y_true, np.float64))
+    return _mae(predictions) / actual if np.all(actual > 0) else None
+
+
+def _pinball(level: float) -> RowScores:
+    """Return the loss of a quantile: level (y - q) above the prediction q, (1 - level) (q - y) below."""
+
+    def row_scores(predictions: Predictions) -> Floats:
+        residual = np.asarray(predictions.y_true, np.float64) - predictions.y_pred
+        return np.asarray(np.maximum(level * residual, (level - 1.0) * residual))
+
+    return row_scores
+
+
 _CLASSES, _NUMBERS = ("classification",), ("regression",)
 
 METRICS: dict[str, Metric] = {
@@ -186,35 +270,72 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric("accuracy", "accuracy", _CLASSES, True, _accuracy),
         Metric("balanced-accuracy", "balanced accuracy", _CLASSES, True, _balanced_accuracy),
+        Metric("f1", "F1", _CLASSES, True, _f1, two_classes=True),
+        Metric("f1-macro", "macro-averaged F1", _CLASSES, True, _f1_macro, on_request=True),
         Metric("log-loss", "log-loss", _CLASSES, False, _log_loss),
         Metric("brier", "Brier score", _CLASSES, False, _brier),
         Metric("auc", "area under the ROC curve", _CLASSES, True, _auc, two_classes=True),
+        Metric("pr-auc", "average precision", _CLASSES, True, _average_precision, two_classes=True),
         Metric("r2", "R squared", _NUMBERS, True, _r2),
         Metric("rmse", "root mean squared error", _NUMBERS, False, _rmse),
         Metric("mae", "mean absolute error", _NUMBERS, False, _mae),
+        Metric("mape", "mean absolute percentage error", _NUMBERS, False, _mape),
+        Metric("pinball", "pinball loss at 0.5", _NUMBERS, False, _pinball(0.5), on_request=True),
     )
 }
 
 DEFAULT_METRIC = {"classification": "log-loss", "regression": "rmse"}
 
 
-def find_metric(name: str | None, task: str, n_classes: int | None) -> Metric:
-    """Return the metric of a name, if it supports the task; the default metric for None.
+def metric_named(name: str) -> Metric | None:
+    """Return the metric of a name, which may be a pinball loss with its level; None for other names.
+
+    Examples
+    --------
+    >>> metric_named("pinball:0.9").title
+    'pinball loss at 0.9'
+    """
+    if not name.startswith("pinball:"):
+        return METRICS.get(name)
+    try:
+        level = float(name.removeprefix("pinball:"))
+    except ValueError:
+        return None
+    if not 0.0 < level < 1.0:
+        return None
+    return replace(
+        METRICS["pinball"], name=name, title=f"pinball loss at {level:g}", row_scores=_pinball(level)
+    )
+
+
+def find_metric(name: str | None, task: str, n_classes: int | None, y: Any = None) -> Metric:
+    """Return the metric of a name, if it supports the task and the target; the default metric for None.
 
     Examples
     --------
     >>> find_metric(None, "regression", None).title
     'root mean squared error'
+    >>> find_metric("mape", "regression", None, [1.0, 0.0])
+    Traceback (most recent call last):
+    ValueError: metric='mape' is not allowed: y holds 0, for which there is no percentage error; use 'mae'
     """
     check_task(task)
     if name is None:
         return METRICS[DEFAULT_METRIC[task]]
-    metric = METRICS.get(name)
-    allowed = ", ".join(repr(one.name) for one in METRICS.values() if task in one.tasks)
+    metric = metric_named(name)
     if metric is None or task not in metric.tasks:
-        raise ValueError(f"metric={name!r} is not allowed for {task}: it must be one of {allowed}")
+        allowed = ", ".join(repr(one.name) for one in METRICS.values() if task in one.tasks)
+        level = " (also with a level, 'pinball:0.9')" if task == "regression" else ""
+        raise ValueError(f"metric={name!r} is not allowed for {task}: it must be one of {allowed}{level}")
     if metric.two_classes and n_classes != 2:
-        raise ValueError(f"metric={name!r} is not allowed: it needs two classes, and y has {n_classes}")
+        other = {"f1": "f1-macro", "auc": "log-loss"}.get(name, "balanced-accuracy")
+        raise ValueError(
+            f"metric={name!r} is not allowed: it needs two classes, and y has {n_classes}; use {other!r}"
+        )
+    if name == "mape" and y is not None and np.any(np.asarray(y, np.float64) == 0):
+        raise ValueError(
+            "metric='mape' is not allowed: y holds 0, for which there is no percentage error; use 'mae'"
+        )
     return metric
 
 
@@ -231,32 +352,52 @@ def class_numbers(y: Any, classes: NDArray[Any]) -> Integers:
     return np.where(classes[positions] == labels, positions, -1).astype(np.int64)
 
 
-def predict_rows(model: Any, X: Any, y: Any, task: str) -> Predictions:
-    """Predict rows with a fitted model.
+def predict_rows(model: Any, X: Any, y: Any, task: str, positive: Any = None) -> Predictions:
+    """Predict rows with a fitted model; `positive` is the label of the positive class, by default the second.
 
     With probabilities, the predicted class is the most probable one, the first of equal ones, as `predict` of
-    the library's classifiers returns; so the model is called once.
+    the library's classifiers returns; so the model is called once. A model with a threshold decides itself.
     """
     if task == "regression":
         return Predictions(np.asarray(y, np.float64), np.asarray(model.predict(X), np.float64))
-    y_true = class_numbers(y, np.asarray(model.classes_))
+    classes = np.asarray(model.classes_)
+    y_true = class_numbers(y, classes)
+    number = int(class_numbers([positive], classes)[0]) if positive is not None else 1
     if not hasattr(model, "predict_proba"):
-        return Predictions(y_true, class_numbers(model.predict(X), np.asarray(model.classes_)))
-    return class_predictions(y_true, model.predict_proba(X))
+        return Predictions(y_true, class_numbers(model.predict(X), classes), None, number)
+    probabilities = np.asarray(model.predict_proba(X), np.float64)
+    decide = getattr(model, "decide", None)
+    y_pred = np.argmax(probabilities, axis=1) if decide is None else decide(probabilities)
+    return Predictions(y_true, y_pred, probabilities, number)
 
 
-def class_predictions(y_true: Integers, probabilities: Floats) -> Predictions:
-    """Return the predictions of a classifier from its probabilities."""
-    return Predictions(y_true, np.argmax(probabilities, axis=1), np.asarray(probabilities, np.float64))
+def class_predictions(
+    y_true: Integers, probabilities: Floats, positive: int = 1, threshold: float | None = None
+) -> Predictions:
+    """Return the predictions of a classifier from its probabilities; of two classes also by a threshold."""
+    known = np.asarray(probabilities, np.float64)
+    y_pred = (
+        np.argmax(known, axis=1)
+        if threshold is None
+        else np.where(known[:, positive] >= threshold, positive, 1 - positive)
+    )
+    return Predictions(y_true, y_pred, known, positive)
 
 
-def score_predictions(predictions: Predictions, task: str) -> dict[str, float]:
-    """Return all scores that are defined."""
-    scores = {name: metric.score(predictions) for name, metric in METRICS.items() if task in metric.tasks}
+def score_predictions(
+    predictions: Predictions, task: str, requested: Metric | None = None
+) -> dict[str, float]:
+    """Return all scores that are defined, and that of a requested metric."""
+    metrics = {name: one for name, one in METRICS.items() if task in one.tasks and not one.on_request}
+    if requested is not None:
+        metrics[requested.name] = requested
+    scores = {name: metric.score(predictions) for name, metric in metrics.items()}
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
+def score_model(
+    model: Any, X: Any, y: Any, task: str, *, metric: str | None = None, positive: Any = None
+) -> dict[str, float]:
     """Score a fitted model on labelled rows.
 
     Parameters
@@ -265,12 +406,17 @@ def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
     X : array or data frame of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     task : {"classification", "regression"}
+    metric : str, optional
+        A further metric, such as "f1-macro" or "pinball:0.9", which are computed on request only.
+    positive : label, optional
+        The positive class of "f1" and "pr-auc"; by default the second of two classes.
 
     Returns
     -------
     dict of str to float
         Scores by the names of `METRICS`, those that are defined: no "auc" for more than two classes or rows
-        of one class only, no "log-loss" without probabilities, no "r2" for a constant target.
+        of one class only, no "log-loss" without probabilities, no "r2" for a constant target, no "mape" for a
+        target with zeros.
 
     Examples
     --------
@@ -279,8 +425,9 @@ def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> scores = score_model(AdaBoostClassifier(n_estimators=10).fit(X[:400], y[:400]), X[400:], y[400:],
     ...                      "classification")
-    >>> {name: round(score, 2) for name, score in scores.items()}
-    {'accuracy': 0.94, 'balanced-accuracy': 0.94, 'log-loss': 0.16, 'brier': 0.05, 'auc': 0.99}
+    >>> {name: round(scores[name], 2) for name in ("accuracy", "f1", "log-loss", "brier", "auc", "pr-auc")}
+    {'accuracy': 0.94, 'f1': 0.96, 'log-loss': 0.16, 'brier': 0.05, 'auc': 0.99, 'pr-auc': 1.0}
     """
     check_task(task)
-    return score_predictions(predict_rows(model, X, y, task), task)
+    requested = None if metric is None else metric_named(metric)
+    return score_predictions(predict_rows(model, X, y, task, positive), task, requested)

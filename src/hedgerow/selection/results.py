@@ -6,16 +6,34 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedgerow.selection.methods import METHODS
-from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.metrics import METRICS, Metric, metric_named
 from hedgerow.selection.splits import TASKS
 from hedgerow.strict_json import JsonChecker
-from hedgerow.text_table import WIDTH, fitting_columns, format_page, format_seconds
+from hedgerow.text_table import (
+    WIDTH,
+    fitting_columns,
+    format_mean,
+    format_number,
+    format_page,
+    format_seconds,
+)
 
 FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
 _MAX_LENGTH = 10_000  # of texts and lists
 STATUSES = ("done", "cut short", "skipped", "failed")
-_KEYS = ("format", "task", "metric", "validation", "trials", "best", "reason", "seconds", "budget")
+_KEYS = (
+    "format",
+    "task",
+    "metric",
+    "validation",
+    "trials",
+    "best",
+    "reason",
+    "seconds",
+    "budget",
+    "threshold",
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,7 @@ class Trial:
         """
         _CHECK.fields(content, [one.name for one in fields(cls)], "a trial")
         scores = content["scores"] if type(content["scores"]) is dict else {}
-        _CHECK.fields(content["scores"], [name for name in METRICS if name in scores], "scores")
+        _CHECK.fields(content["scores"], [name for name in scores if metric_named(str(name))], "scores")
         return cls(
             _CHECK.choice(content["method"], tuple(METHODS), "method"),
             _text(content["title"], "title"),
@@ -121,6 +139,10 @@ class Choice:
     seconds : float
         Total time without compilation; NaN if it was not stored.
     budget : float or None
+    threshold : float or None
+        The decision threshold, if one was requested.
+    fit_seconds : float
+        Time of the final fit alone; NaN if it was not stored.
 
     Examples
     --------
@@ -139,15 +161,24 @@ class Choice:
     model: Any
     seconds: float
     budget: float | None = None
+    threshold: float | None = None
+    fit_seconds: float = field(default=math.nan, compare=False)
 
     @property
     def ranked(self) -> list[Trial]:
         """The trials with scores, the best first."""
-        metric = METRICS[self.metric]
+        metric = self.ranking_metric
         return sorted(
             (trial for trial in self.trials if trial.has_scores),
             key=lambda trial: metric.loss(trial.scores[self.metric]),
         )
+
+    @property
+    def ranking_metric(self) -> Metric:
+        """The metric that ranks the trials."""
+        metric = metric_named(self.metric)
+        assert metric is not None  # noqa: S101 - `choose` and `from_dict` check the name
+        return metric
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the model as numbers, texts, lists and dicts."""
@@ -169,8 +200,11 @@ class Choice:
         if content["format"] != FORMAT:
             raise ValueError(f"the choice has the format {content['format']!r}; {FORMAT} can be read")
         task = _CHECK.choice(content["task"], TASKS, "task")
-        metrics = [name for name, metric in METRICS.items() if task in metric.tasks]
-        metric = _CHECK.choice(content["metric"], metrics, "metric")
+        metric = _text(content["metric"], "metric")
+        found = metric_named(metric)
+        if found is None or task not in found.tasks:
+            allowed = [name for name, one in METRICS.items() if task in one.tasks]
+            _CHECK.choice(metric, allowed, "metric")
         entries = _CHECK.items(content["trials"], "trials", max_length=_MAX_LENGTH)
         trials, best = tuple(map(Trial.from_dict, entries)), Trial.from_dict(content["best"])
         if best not in trials or any(one.has_scores and metric not in one.scores for one in trials):
@@ -188,6 +222,7 @@ class Choice:
             model,
             math.nan if seconds is None else seconds,
             _optional_number(content["budget"], "budget"),
+            _optional_number(content["threshold"], "threshold"),
         )
 
     def __str__(self) -> str:
@@ -201,14 +236,14 @@ class Choice:
         last = len(heads) - 1
         # By importance: method, parameters, the score that ranks, seconds, notes, other scores.
         order = [0, 1, 2, last - 1, last, *range(3, last - 1)]
-        chosen = f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.description}"
+        chosen = f"Chosen by {self.ranking_metric.title}, {self.validation}: {self.best.description}"
         rows = [self._row(trial, names) for trial in ranked]
         return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
-        scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
+        scores = [format_number(trial.scores[name]) if name in trial.scores else "–" for name in names]
         if trial.spread is not None and trial.has_scores:
-            scores[0] += f" ± {trial.spread:.2g}"
+            scores[0] = format_mean((trial.scores[names[0]], trial.spread))
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
         return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]

@@ -19,25 +19,35 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.boosting.loop import FitInterruptedWarning
 from hedgerow.selection.caught_warnings import caught_warnings
+from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members, most_rounds
 from hedgerow.selection.methods import METHODS, Setting, make_model
 from hedgerow.selection.metrics import Metric, Predictions, class_predictions, predict_rows, score_predictions
 from hedgerow.selection.results import Trial
-from hedgerow.selection.splits import TrainingData
-from hedgerow.threads import resolve_n_jobs
+from hedgerow.selection.splits import TrainingData, take_rows
+from hedgerow.system_memory import format_bytes
 
 Progress = Callable[[int, int, str], None]
-
-_FIRST_SHARE = 0.1  # of the members, grown first to measure the time of one
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training rows and validation rows; labels are class numbers."""
+    """Training rows, with weights if there are any, and validation rows; labels are class numbers."""
 
     X: Any
     y: NDArray[Any]
     X_valid: Any
     y_valid: NDArray[Any]
+    weights: Floats | None = None
+
+    @property
+    def evaluation_rows(self) -> tuple[Any, NDArray[Any]]:
+        """The validation rows of classes that occur in training; later rows may have others."""
+        if self.y_valid.dtype.kind != "i":
+            return self.X_valid, self.y_valid
+        known = np.isin(self.y_valid, self.y)
+        if known.all():
+            return self.X_valid, self.y_valid
+        return take_rows(self.X_valid, np.flatnonzero(known)), self.y_valid[known]
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,15 @@ class TrialContext:
     splits: Sequence[Split]
     seed: int
     n_jobs: int | None
+    n_classes: int | None = None
+    positive: int = 1  # number of the positive class
+    threshold: float | None = None  # of the probability of the positive class
+    max_bytes: float = np.inf  # of a model of all rows
+    n_rows: int = 0  # of the final fit
+
+    def limits(self, seconds: float | None, split: Split) -> FitLimits:
+        """Return the limits of a fit to a split, such that a fit to all rows is not too large."""
+        return FitLimits(seconds, self.max_bytes, max(self.n_rows / len(split.y), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +79,7 @@ class SplitFit:
     curve: Floats | None
     seconds: float
     stopped_by_clock: bool = False
+    stopped_by_size: bool = False
 
     @property
     def round_seconds(self) -> float:
@@ -79,6 +99,7 @@ class TrialResult:
     seconds: float = 0.0
     n_rounds: int = 0  # the maximum over the splits that were fitted; usually more than the best number
     round_seconds: float = 0.0  # 0 if not measured
+    predictions: Predictions | None = None  # of the validation rows
 
 
 class Interrupted(KeyboardInterrupt):
@@ -99,7 +120,7 @@ def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> T
     try:
         with fit_warnings() as notes:
             fits = _fit_splits(context, setting, limit)
-            trial, row_scores = _score_fits(context, setting, title, fits)
+            trial, row_scores, predictions = _score_fits(context, setting, title, fits)
     except Exception as error:  # noqa: BLE001 - other methods may succeed
         out_of_time = isinstance(error, OutOfTime)
         status, note = ("skipped", str(error)) if out_of_time else ("failed", first_line(error))
@@ -109,7 +130,7 @@ def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> T
         trial = replace(trial, note=notes[0])
     longest = max(fits, key=lambda fit: fit.n_rounds)
     seconds = time.perf_counter() - start
-    return TrialResult(trial, row_scores, seconds, longest.n_rounds, longest.round_seconds)
+    return TrialResult(trial, row_scores, seconds, longest.n_rounds, longest.round_seconds, predictions)
 
 
 def _fit_splits(context: TrialContext, setting: Setting, limit: float | None) -> list[SplitFit]:
@@ -130,30 +151,37 @@ def _fit_splits(context: TrialContext, setting: Setting, limit: float | None) ->
 
 def _score_fits(
     context: TrialContext, setting: Setting, title: str, fits: Sequence[SplitFit]
-) -> tuple[Trial, Floats]:
-    """Score the fits after the number of rounds that is best for all splits."""
-    rounds = _common_rounds(fits)
+) -> tuple[Trial, Floats, Predictions]:
+    """Score the fits after the number of rounds that is best for all splits, within the size limit."""
+    boosted = FitLimits(None, context.max_bytes)  # members were limited in growing
+    most = min(
+        [most_rounds(fit.model, fit.n_rounds, boosted) for fit in fits if fit.curve is not None] or [0]
+    )
+    rounds = _common_rounds(fits, most)
     pairs = zip(context.splits, fits, strict=True)
     predictions = Predictions.concatenate([_predict_at(context, fit, split, rounds) for split, fit in pairs])
-    scores = score_predictions(predictions, context.task)
+    scores = score_predictions(predictions, context.task, context.metric)
     row_scores = context.metric.row_scores(predictions)
     if row_scores is None:
         raise ValueError(f"{context.metric.title} is undefined for the validation rows")
     if not np.isfinite(scores[context.metric.name]):
         raise ValueError(f"{context.metric.title} is {scores[context.metric.name]}")
-    most = setting.parameters.get("n_estimators")
+    planned = setting.parameters.get("n_estimators")
     parameters = dict(setting.parameters)
-    if most is not None:
+    if planned is not None:
         parameters["n_estimators"] = rounds
     cut = any(fit.stopped_by_clock for fit in fits)
+    note = f"stopped by the budget after {min(fit.n_rounds for fit in fits)} of {planned}" if cut else ""
+    if rounds == most or any(fit.stopped_by_size for fit in fits):
+        note = f"the size limit of {format_bytes(int(context.max_bytes))} allows {rounds}"
     trial = Trial(
         setting.method, title, parameters, scores,
         spread=standard_error(row_scores),
         fit_seconds=float(sum(fit.seconds for fit in fits)),
         status="cut short" if cut else "done",
-        note=f"stopped by the budget after {min(fit.n_rounds for fit in fits)} of {most}" if cut else "",
+        note=note,
     )  # fmt: skip
-    return trial, row_scores
+    return trial, row_scores, predictions
 
 
 # --- one fit
@@ -164,25 +192,29 @@ def fit_split(context: TrialContext, setting: Setting, split: Split, limit: floa
     kind = METHODS[setting.method].rounds
     common = {"random_state": context.seed, "n_jobs": context.n_jobs}
     model = make_model(setting.method, context.task, **common, **setting.parameters)
+    weighted = {} if split.weights is None else {"sample_weight": split.weights}
     start = time.perf_counter()
     if kind == "none":
-        model.fit(split.X, split.y)
+        model.fit(split.X, split.y, **weighted)
         return SplitFit(model, 0, None, time.perf_counter() - start)
     most = int(model.n_estimators)
     if kind == "members":
-        grow_members(model, split.X, split.y, limit)
+        limits = context.limits(limit, split)
+        n_affordable = grow_members(model, split.X, split.y, limits, weighted)
         seconds = time.perf_counter() - start
         n_members = count_members(model)
-        return SplitFit(model, n_members, None, seconds, n_members < most)
+        out_of_room = n_members == n_affordable < most
+        return SplitFit(model, n_members, None, seconds, n_members < most and not out_of_room, out_of_room)
     callbacks: list[Any] = [] if limit is None else [TimeLimit(limit)]
     if kind == "loss":
         stopper = EarlyStopping(setting.patience)
-        model.fit(split.X, split.y, eval_set=(split.X_valid, split.y_valid), callbacks=[stopper, *callbacks])
+        rows = split.evaluation_rows
+        model.fit(split.X, split.y, eval_set=rows, callbacks=[stopper, *callbacks], **weighted)
         seconds = time.perf_counter() - start
         curve = np.array(model.history_["validation_loss"])
         stopped = stopper.last_round - stopper.best_round >= setting.patience
     else:
-        model.fit(split.X, split.y, callbacks=callbacks)
+        model.fit(split.X, split.y, callbacks=callbacks, **weighted)
         seconds, stopped = time.perf_counter() - start, False
         curve = np.array([_loss(context.metric, one) for one in _staged(context, model, split)])
     in_time = limit is None or not model.history_["seconds"] or model.history_["seconds"][-1] < limit
@@ -190,55 +222,33 @@ def fit_split(context: TrialContext, setting: Setting, split: Split, limit: floa
     return SplitFit(model, model.n_estimators_, curve, seconds, out_of_time)
 
 
-def grow_members(model: Any, X: Any, y: Any, limit: float | None) -> None:
-    """Fit a forest or bagging, with fewer members if all would take longer than `limit` seconds.
-
-    A few members are grown first; the warm start then gives the same members as a single fit.
-    """
-    most = int(model.n_estimators)
-    first = max(resolve_n_jobs(model.n_jobs), round(_FIRST_SHARE * most))
-    if limit is None or first >= most:
-        model.fit(X, y)
-        return
-    start = time.perf_counter()
-    model.set_params(warm_start=True, n_estimators=first).fit(X, y)
-    elapsed = time.perf_counter() - start
-    affordable = first + int((limit - elapsed) / (elapsed / first))
-    if affordable > first:
-        model.set_params(n_estimators=min(most, affordable)).fit(X, y)
-    model.set_params(warm_start=False)
-
-
 def fit_final(
-    trial: Trial, data: TrainingData, seed: int, n_jobs: int | None, limit: float | None
+    trial: Trial, data: TrainingData, seed: int, n_jobs: int | None, limits: FitLimits
 ) -> tuple[Any, str]:
     """Fit the parameters of a trial to all rows; with a note if the budget or an interrupt ended the fit."""
     model = make_model(trial.method, data.task, random_state=seed, n_jobs=n_jobs, **trial.parameters)
-    kind, planned = METHODS[trial.method].rounds, trial.parameters.get("n_estimators")
-    fitted = planned
+    kind = METHODS[trial.method].rounds
+    weighted = {} if data.weights is None else {"sample_weight": data.weights}
+    planned = fitted = getattr(model, "n_estimators", None)
     try:
         with fit_warnings():
             if kind == "members":
-                grow_members(model, data.X, data.y, limit)
+                planned = grow_members(model, data.X, data.y, limits, weighted)
                 fitted = count_members(model)
             elif kind == "none":
-                model.fit(data.X, data.y)
+                model.fit(data.X, data.y, **weighted)
             else:
-                model.fit(data.X, data.y, callbacks=[] if limit is None else [TimeLimit(limit)])
+                callbacks = [] if limits.seconds is None else [TimeLimit(limits.seconds)]
+                model.fit(data.X, data.y, callbacks=callbacks, **weighted)
                 fitted = model.n_estimators_
     except Interrupted:
         return model, "The final fit was interrupted: the model holds the finished rounds."
-    if planned is None or fitted >= planned or limit is None:
+    if planned is None or fitted >= planned or limits.seconds is None:
         return model, ""
     return (
         model,
         f"The budget ended the final fit after {fitted} of {planned}; a larger budget would finish it.",
     )
-
-
-def count_members(model: Any) -> int:
-    """Return the number of trees or members of a fitted forest or bagging ensemble."""
-    return int(getattr(model, "n_estimators_", 0) or len(model.estimators_))
 
 
 # --- rounds
@@ -251,7 +261,16 @@ def _staged(context: TrialContext, model: Any, split: Split) -> Iterator[Predict
             yield Predictions(split.y_valid, y_pred)
         return
     for probabilities in model.staged_predict_proba(split.X_valid):
-        yield class_predictions(split.y_valid, probabilities)
+        yield _of_classes(context, model, split, probabilities)
+
+
+def _of_classes(context: TrialContext, model: Any, split: Split, probabilities: Floats) -> Predictions:
+    """Return predictions of all classes; a class that does not occur in training has probability 0."""
+    numbers = np.asarray(model.classes_, np.int64)
+    if context.n_classes is not None and len(numbers) < context.n_classes:
+        known, probabilities = probabilities, np.zeros((len(probabilities), context.n_classes))
+        probabilities[:, numbers] = known
+    return class_predictions(split.y_valid, probabilities, context.positive, context.threshold)
 
 
 def _loss(metric: Metric, predictions: Predictions) -> float:
@@ -259,19 +278,21 @@ def _loss(metric: Metric, predictions: Predictions) -> float:
     return np.inf if score is None else metric.loss(score)
 
 
-def _common_rounds(fits: Sequence[SplitFit]) -> int:
-    """Return the minimum of the mean curve, over the rounds that all curves have."""
+def _common_rounds(fits: Sequence[SplitFit], most: int) -> int:
+    """Return the minimum of the mean curve, over the rounds that all curves have, at most `most`."""
     curves = [fit.curve for fit in fits if fit.curve is not None]
     if not curves:
         return min(fit.n_rounds for fit in fits)
-    shortest = min(map(len, curves))
+    shortest = min(*map(len, curves), most)
     return int(np.argmin(np.mean([curve[:shortest] for curve in curves], axis=0))) + 1
 
 
 def _predict_at(context: TrialContext, fit: SplitFit, split: Split, rounds: int) -> Predictions:
     """Predict the validation rows after a number of rounds."""
     if fit.curve is None or rounds >= fit.n_rounds:
-        return predict_rows(fit.model, split.X_valid, split.y_valid, context.task)
+        if context.task == "regression" or not hasattr(fit.model, "predict_proba"):
+            return predict_rows(fit.model, split.X_valid, split.y_valid, context.task)
+        return _of_classes(context, fit.model, split, fit.model.predict_proba(split.X_valid))
     return next(islice(_staged(context, fit.model, split), rounds - 1, None))
 
 

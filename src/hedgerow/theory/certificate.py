@@ -83,6 +83,9 @@ class Certificate:
         Training error and its bound, which hold with certainty.
     notes : tuple of str
         Remarks on the hold-out rows.
+    subject : str
+        Which model the bounds are of, if not the one they are stored with: "the model fitted to 80 % of the
+        rows". Empty if it is that model.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class Certificate:
     inapplicable: tuple[InapplicableBound, ...] = ()
     of_training: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    subject: str = ""
 
     # --- properties
 
@@ -136,19 +140,20 @@ class Certificate:
         best = self.best
         if best is None:
             return "No bound applies."
+        subject = f" of {self.subject}" if self.subject else ""
         if self.is_vacuous(best):
             return (
-                "No bound is below the error of always predicting the most frequent class "
+                f"No bound{subject} is below the error of always predicting the most frequent class "
                 f"({self.chance_error:.4f}); the smallest bound is {format_bound(best.value)} ({best.name})."
             )
         probability = f"{100 * (1 - self.delta):.10g} %" if self.delta >= 1e-9 else f"1 - {self.delta:.3g}"
         proviso = f", {best.proviso}" if best.proviso else ""
         return (
-            f"With probability at least {probability}, the error on new rows is at most "
+            f"With probability at least {probability}, the error{subject} on new rows is at most "
             f"{format_bound(best.value)} ({best.name}){proviso}."
         )
 
-    def with_proviso(self, proviso: str) -> "Certificate":
+    def with_proviso(self, proviso: str, *, hold_out: bool = False) -> "Certificate":
         """Return a copy with a further proviso on all bounds that are not from hold-out rows.
 
         These bounds require that the method was not chosen with the training rows. If it was, for example
@@ -158,6 +163,8 @@ class Certificate:
         ----------
         proviso : str
             A clause that starts with "if".
+        hold_out : bool
+            Whether it applies to bounds from hold-out rows too: the rows may not be independent.
 
         Examples
         --------
@@ -168,7 +175,7 @@ class Certificate:
         """
         bounds = (
             bound
-            if bound.name.startswith(HOLD_OUT)
+            if bound.name.startswith(HOLD_OUT) and not hold_out
             else replace(bound, proviso=f"{bound.proviso}; and {proviso}" if bound.proviso else proviso)
             for bound in self.bounds
         )
@@ -181,7 +188,8 @@ class Certificate:
 
     def text(self, width: int = WIDTH) -> str:
         """Return the certificate as text of `width` columns."""
-        above = [f"Certificate of {self.model}", self.statement]
+        subject = f", {self.subject}" if self.subject else ""
+        above = [f"Certificate of {self.model}{subject}", self.statement]
         below = [
             f"{letter}  if {text}" for letter, text in zip(ascii_lowercase, self._conditions, strict=False)
         ]

@@ -1,0 +1,328 @@
+"""The search of `choose`: warm-up, pilot fits, trials and the final fit, within the budget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.selection.budget import (
+    FINAL_SHARE,
+    LARGE,
+    OVERTIME,
+    PILOT_ROUNDS,
+    PILOT_ROWS,
+    SELECTION_SHARE,
+    Clock,
+    FitTime,
+    sample_size,
+)
+from hedgerow.selection.explanation import constant_predictions, describe_validation, explain_choice
+from hedgerow.selection.fit_limits import FitLimits
+from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.methods import METHODS, Setting, settings_for
+from hedgerow.selection.metrics import Metric
+from hedgerow.selection.results import Choice, Trial
+from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows, take_rows
+from hedgerow.selection.threshold import FixedThresholdClassifier, choose_threshold, positive_number
+from hedgerow.selection.trials import Progress, Split, TrialContext, TrialResult, fit_final, run_trial
+
+_SMALL = 2_000  # rows below which there are folds instead of one split
+_FOLDS = 5
+_FRACTION = 0.2  # of the rows, for validation
+_MIN_ROUNDS = 10
+
+
+@dataclass(eq=False)
+class Search:
+    """The state of a search; `choose` calls its methods in this order."""
+
+    data: TrainingData
+    metric: Metric
+    methods: list[str]
+    refused: list[Trial]
+    budget: float | None
+    seed: int
+    n_jobs: int | None
+    progress: Progress | None
+    options: FitOptions = field(default_factory=FitOptions)
+    clock: Clock = field(default_factory=lambda: Clock(None))
+    fit_times: dict[str, FitTime] = field(default_factory=dict)
+    queue: dict[str, list[Setting]] = field(default_factory=dict)
+    results: list[TrialResult] = field(default_factory=list)
+    splits: list[Split] = field(default_factory=list)
+    n_sample: int = 0
+    n_done: int = 0
+    interrupted: bool = False
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return self.data.task
+
+    def context(self, splits: Sequence[Split]) -> TrialContext:
+        """Return the context of trials on these splits."""
+        threshold = self.options.threshold if isinstance(self.options.threshold, int | float) else None
+        return TrialContext(
+            self.task, self.metric, splits, self.seed, self.n_jobs, self.data.n_classes,
+            positive=self.positive,
+            threshold=threshold,
+            max_bytes=self.max_bytes,
+            n_rows=self.data.n_rows,
+        )  # fmt: skip
+
+    @property
+    def positive(self) -> int:
+        """Number of the positive class."""
+        if self.options.positive is None:
+            return 1
+        return positive_number(self.options.positive, np.unique(self.data.y))
+
+    @property
+    def max_bytes(self) -> float:
+        """Maximum size of the saved model."""
+        return np.inf if self.options.max_size is None else float(self.options.max_size)
+
+    # --- progress
+
+    @property
+    def n_steps(self) -> int:
+        """Maximum number of steps: a warm-up of each method, the settings, the final fit."""
+        return len(self.methods) + sum(map(len, self.queue.values())) + 1
+
+    def report(self, text: str) -> None:
+        """Call the progress callback before the next step."""
+        if self.progress is not None:
+            self.progress(self.n_done, self.n_steps, text)
+
+    # --- before the budget starts
+
+    def warm_up(self) -> None:
+        """Fit every method to a few rows to compile its kernels; failures are reported by the trials."""
+        fixed = self.options.parameters
+        self.queue = {name: settings_for(name, self.task, self.data.n_rows, fixed) for name in self.methods}
+        splits = [self._same_rows(first_rows(self.data.encoded, self.task))]
+        for name, settings in self.queue.items():
+            title = METHODS[name].title_for(self.task)
+            self.report(f"{title}: a first small fit, which compiles its kernels (not part of the budget)")
+            for setting in settings:
+                run_trial(self.context(splits), setting.shortened(2), None)
+            self.n_done += 1
+
+    def _same_rows(self, rows: NDArray[np.int64]) -> Split:
+        """Return a split that trains and validates on the same rows, to measure the time."""
+        X, y = take_rows(self.data.X, rows), self.data.encoded[rows]
+        return Split(X, y, X, y)
+
+    def start_clock(self) -> None:
+        """Start the budget."""
+        self.clock = Clock(self.budget)
+
+    # --- number of rows
+
+    def plan_rows(self) -> None:
+        """Sample the rows if all of them would exceed the budget; then split them."""
+        X, y, n, order = self.data.X, self.data.encoded, self.data.n_rows, self.data.order
+        weights = self.data.weights
+        self.n_sample = n
+        if self.budget is not None and n > LARGE:
+            self._run_pilots()
+            seconds = max(SELECTION_SHARE * self.budget - self.clock.elapsed(), 0.05 * self.budget)
+            self.n_sample = sample_size(n, seconds, self._estimate_first_trials)
+        if self.n_sample < n:
+            rows = sample_rows(y, self.task, self.n_sample, self.seed)
+            X, y = take_rows(X, rows), y[rows]
+            order = None if order is None else order.take(rows)
+            weights = None if weights is None else weights[rows]
+            self.n_sample = len(rows)
+        if n < _SMALL:
+            pairs = fold_rows(y, self.task, min(_FOLDS, n // 2), self.seed, order=order)
+        else:
+            pairs = [hold_out(y, self.task, _FRACTION, self.seed, draw=1, order=order)]
+        self.splits = [
+            Split(take_rows(X, a), y[a], take_rows(X, b), y[b], None if weights is None else weights[a])
+            for a, b in pairs
+        ]
+
+    def _run_pilots(self) -> None:
+        """Measure the time of small fits."""
+        self.report("small fits that measure the time of larger ones")
+        sizes = [min(max(self.data.n_rows // share, low), high) for share, low, high in PILOT_ROWS]
+        rows = sample_rows(self.data.encoded, self.task, sizes[1], self.seed)
+        few = rows[sample_rows(self.data.encoded[rows], self.task, sizes[0], self.seed)]
+        splits = [self._same_rows(few), self._same_rows(rows)]
+        for name in self.methods:
+            setting = self.queue[name][0].shortened(PILOT_ROUNDS[METHODS[name].rounds])
+            results = [(len(split.y), run_trial(self.context([split]), setting, None)) for split in splits]
+            pilots = [(n_rows, one.round_seconds) for n_rows, one in results if one.round_seconds > 0]
+            if pilots:
+                self.fit_times[name] = FitTime.from_pilots(pilots)
+
+    def _estimate_first_trials(self, n_rows: int) -> float:
+        """Estimate the seconds of the first setting of every method on a number of rows.
+
+        Forests and bagging count a quarter, at most a tenth of the budget: they are nearly as good with fewer
+        members and can be cut short, while all other methods would suffer from fewer rows.
+        """
+        most = 0.1 * (self.budget or 0.0)
+        total = 0.0
+        for name in self.methods:
+            seconds = self._estimate(self.queue[name][0], n_rows)
+            total += min(0.25 * seconds, most) if METHODS[name].rounds == "members" else seconds
+        return total
+
+    def _estimate(self, setting: Setting, n_rows: int) -> float:
+        """Estimate the seconds of a trial from the pilot fits, or by the last trial of the method."""
+        fit_time = self.fit_times.get(setting.method)
+        if fit_time is not None:
+            return 1.3 * fit_time.seconds(n_rows, setting.likely_rounds)  # 1.3: with validation and predict
+        last = [one.seconds for one in self.results if one.trial.method == setting.method]
+        return last[-1] if last else 0.0
+
+    # --- trials
+
+    def try_all(self) -> None:
+        """Try the first setting of every method, then the second ones and so on, until the time is over."""
+        try:
+            for number in range(max(map(len, self.queue.values()))):
+                waiting = [name for name in self._order(number) if number < len(self.queue[name])]
+                for position, name in enumerate(waiting):
+                    self._try(self.queue[name][number], len(waiting) - position if number == 0 else 1)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.interrupted = True
+        if self.best is None:
+            failed = [f"{one.trial.title}: {one.trial.note}" for one in self.results]
+            raise ValueError("no method could be fitted: " + "; ".join(dict.fromkeys(failed)))
+
+    def _order(self, number: int) -> list[str]:
+        """Return the methods in the order of the caller; after the first settings, better ones first."""
+        if number == 0:
+            return self.methods
+        losses = dict.fromkeys(self.methods, np.inf)
+        for one in self.results:
+            if one.trial.has_scores:
+                losses[one.trial.method] = min(losses[one.trial.method], self._loss(one))
+        return sorted(self.methods, key=lambda name: losses[name])  # a stable sort
+
+    def _try(self, setting: Setting, n_waiting: int) -> None:
+        """Try a setting, or skip it if it would take too long.
+
+        The methods that wait for their first setting share the remaining time, each with half as much again
+        as an equal share, because fast ones do not use theirs. A fit that needs more is cut short.
+        """
+        title = METHODS[setting.method].title_for(self.task)
+        skipped = Trial(setting.method, title, dict(setting.parameters), status="skipped")
+        self.report(skipped.description)
+        remaining, estimate = self._time_for_trials(), self._estimate(setting, self.n_sample)
+        required = self.best is None  # one trial must succeed, whatever the budget
+        first = n_waiting > 1 or not any(one.trial.method == setting.method for one in self.results)
+        too_long = remaining is not None and (
+            remaining <= 0 or estimate > (3.0 if first else 1.0) * remaining
+        )
+        if remaining is not None and too_long and not required:
+            note = f"about {estimate:.2g} s, and {max(remaining, 0.0):.2g} s were left"
+            note = note if estimate else "no time was left"
+            self.results.append(TrialResult(replace(skipped, note=note)))
+        else:
+            limit = None
+            if remaining is not None:
+                limit = max(min(remaining, 1.5 * remaining / n_waiting), 1.0 if required else 0.1)
+            capped = self._cap_rounds(setting)
+            result = run_trial(self.context(self.splits), capped, limit)
+            if required and result.trial.status == "skipped":  # the first trial is always finished
+                result = run_trial(self.context(self.splits), capped, None)
+            if not isinstance(self.options.threshold, str | Mapping):
+                result = replace(result, predictions=None)  # they are as large as the validation rows
+            self.results.append(_note_cap(result, setting, capped))
+            fit_time = self.fit_times.get(setting.method)
+            if fit_time is not None and result.round_seconds > 0:
+                fit_time.update(len(self.splits[0].y), result.round_seconds)
+        self.n_done += 1
+
+    def _cap_rounds(self, setting: Setting) -> Setting:
+        """Limit the rounds to those that the final fit on all rows will have time for.
+
+        Otherwise a slow method could win by rounds that the final fit cannot have.
+        """
+        fit_time, most = self.fit_times.get(setting.method), setting.parameters.get("n_estimators")
+        if fit_time is None or most is None or self.budget is None:
+            return setting
+        affordable = int(FINAL_SHARE * self.budget / fit_time.seconds(self.data.n_rows, 1))
+        return setting if affordable >= most else setting.shortened(max(affordable, _MIN_ROUNDS))
+
+    def _time_for_trials(self) -> float | None:
+        """Return the seconds until the final fit must start."""
+        remaining = self.clock.remaining()
+        if remaining is None or self.budget is None:
+            return None
+        return remaining - min(FINAL_SHARE * self.budget, self._final_fit_seconds())
+
+    def _final_fit_seconds(self) -> float:
+        """Estimate the seconds of the final fit; without a result yet, the maximum reserved for it."""
+        if self.best is None or self.best.trial.fit_seconds is None:
+            return 0.0 if self.data.n_rows < LARGE else FINAL_SHARE * (self.budget or 0.0)
+        n_fitted = sum(len(split.y) for split in self.splits)
+        return 1.2 * self.best.trial.fit_seconds * self.data.n_rows / n_fitted
+
+    def _loss(self, result: TrialResult) -> float:
+        return self.metric.loss(result.trial.scores[self.metric.name])
+
+    @property
+    def best(self) -> TrialResult | None:
+        """The result with the best score, the first of equal ones."""
+        return min((one for one in self.results if one.trial.has_scores), key=self._loss, default=None)
+
+    # --- the final fit
+
+    def finish(self) -> Choice:
+        """Fit the best setting to all rows, and explain the choice."""
+        best = self.best
+        assert best is not None  # noqa: S101 - try_all raises without one
+        self.n_done = self.n_steps - 1
+        self.report(f"{best.trial.description}, fitted to all {self.data.n_rows:,} rows")
+        remaining = self.clock.remaining()
+        limit = None if remaining is None or self.budget is None else max(remaining, OVERTIME * self.budget)
+        start = self.clock.elapsed()
+        limits = FitLimits(limit, self.max_bytes)
+        model, note = fit_final(best.trial, self.data, self.seed, self.n_jobs, limits)
+        seconds = self.clock.elapsed()
+        threshold = None
+        if self.options.threshold is not None:
+            threshold = choose_threshold(best.predictions, self.options.threshold)
+            label = np.asarray(model.classes_)[self.positive]
+            model = FixedThresholdClassifier.of(model, threshold, label)
+        self.n_done += 1
+        self.report("done")
+        n_valid = sum(len(split.y_valid) for split in self.splits)
+        n_left = sum(map(len, self.queue.values())) - len(self.results)
+        constant = constant_predictions(self.task, self.splits)
+        n_interrupted = n_left if self.interrupted else None
+        reason = explain_choice(self.metric, self.results, self.refused, best, constant, n_interrupted)
+        return Choice(
+            self.task,
+            self.metric.name,
+            describe_validation(len(self.splits), n_valid, self.n_sample, self.data.n_rows, self.data.order),
+            (*(one.trial for one in self.results), *self.refused),
+            best.trial,
+            " ".join(text for text in (reason, note) if text),
+            model,
+            seconds,
+            self.budget,
+            threshold,
+            seconds - start,
+        )
+
+
+def _note_cap(result: TrialResult, setting: Setting, capped: Setting) -> TrialResult:
+    """Mark a trial that used all rounds of a capped setting as cut short."""
+    if (
+        capped is setting
+        or not result.trial.has_scores
+        or result.n_rounds < capped.parameters["n_estimators"]
+    ):
+        return result
+    most, cap = setting.parameters["n_estimators"], capped.parameters["n_estimators"]
+    note = f"{cap} of {most}, because more would take too long on all rows"
+    return replace(result, trial=replace(result.trial, status="cut short", note=note))
