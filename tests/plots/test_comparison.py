@@ -91,8 +91,8 @@ def test_invalid_scores_are_rejected(comparison):
         ScoresDisplay.from_comparison([])
     with pytest.raises(ValueError, match="no method has a score: there is nothing to draw"):
         ScoresDisplay.from_comparison(Comparison("classification", 5, ()))
-    with pytest.raises(ValueError, match="metric='f1' is not allowed"):
-        ScoresDisplay.from_scores({"a": (1.0, 0.0)}, "f1")
+    with pytest.raises(ValueError, match="metric='f2' is not allowed"):
+        ScoresDisplay.from_scores({"a": (1.0, 0.0)}, "f2")
     with pytest.raises(ValueError, match="no method has a score that is a number"):
         ScoresDisplay.from_scores({"a": (np.nan, 0.0)}, "r2")
 
