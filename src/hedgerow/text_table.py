@@ -1,5 +1,6 @@
 """Plain-text tables that fit a page."""
 
+import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -126,12 +127,38 @@ def printable(text: str) -> str:
 
 
 def format_mean(value: tuple[float, float] | None) -> str:
-    """Format a mean with its standard deviation.
+    """Format a value with its error, both rounded to the first digit of the error, the second after a 1.
 
-    >>> format_mean((0.6051, 0.0039)), format_mean(None)
-    ('0.605 ± 0.0039', '–')
+    >>> format_mean((0.6051, 0.0039)), format_mean((542.03, 6.2)), format_mean((1613.4, 121.7))
+    ('0.605 ± 0.004', '542 ± 6', '1610 ± 120')
+    >>> format_mean((0.75, 0.0)), format_mean(None)
+    ('0.7500 ± 0', '–')
     """
-    return "–" if value is None else f"{value[0]:#.3g} ± {value[1]:#.2g}"
+    if value is None:
+        return "–"
+    mean, error = value
+    if not (math.isfinite(mean) and math.isfinite(error) and error > 0):
+        return f"{format_number(mean)} ± {error:.2g}"
+    exponent = math.floor(math.log10(error))
+    first = error / 10.0**exponent
+    decimals = -exponent + (not 1.95 <= first < 9.5)
+    return f"{_rounded(mean, decimals)} ± {_rounded(error, decimals)}"
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """Format a number with some significant digits, without an exponent unless it is tiny or huge.
+
+    >>> format_number(0.0314159), format_number(1613.42), format_number(123.4, 2), format_number(1.2e-9, 2)
+    ('0.03142', '1613', '120', '1.2e-09')
+    """
+    if value == 0 or not 1e-5 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    return _rounded(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Round to a number of decimals, which may be negative."""
+    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"
 
 
 def format_seconds(value: float | None) -> str:

@@ -15,7 +15,7 @@ from sklearn.inspection import partial_dependence, permutation_importance
 
 from hedgerow import AdaBoostClassifier, RandomForestClassifier
 from hedgerow.plots import CalibrationDisplay
-from hedgerow.report import Facts, sections_data, sections_quality, text
+from hedgerow.report import Facts, sections_columns, sections_data, sections_quality, sections_rows, text
 from report_cases import case
 
 mpl.use("Agg")
@@ -138,7 +138,7 @@ def test_bins_of_distinct_probabilities_are_the_quantile_bins_of_scikit_learn():
 
 def test_permutation_importances_agree_with_scikit_learn():
     model, _, _, X, y = case("adaboost")
-    drawn = figure("adaboost", sections_quality.importances, "permutation")
+    drawn = figure("adaboost", sections_columns.importances, "permutation")
     known = permutation_importance(model, X, y, scoring="neg_brier_score", n_repeats=10, random_state=1)
     difference = np.abs(drawn.values - known.importances_mean)
     assert np.all(difference <= 3 * (known.importances_std + drawn.spreads) + 1e-6)
@@ -149,7 +149,7 @@ def test_permutation_importances_agree_with_scikit_learn():
 
 def test_partial_dependence_agrees_with_scikit_learn():
     model, _, _, X, _ = case("adaboost")
-    drawn = figure("adaboost", sections_quality.partial_dependence, "dependence").dependences
+    drawn = figure("adaboost", sections_columns.partial_dependence, "dependence").dependences
     for column, found in zip(facts("adaboost").top_features(6), drawn, strict=True):
         grid = {column: found.values}
         known = partial_dependence(model, X, [column], custom_values=grid, response_method="predict_proba")
@@ -179,25 +179,25 @@ def test_omitted_and_sampled_permutations_are_noted(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     with monkeypatch.context() as patch:
-        patch.setattr(sections_quality, "_MAX_PERMUTED", 2)
+        patch.setattr(sections_columns, "_MAX_PERMUTED", 2)
         iris = Facts(model, X, y)
-        assert "omitted: there are more than 2 columns" in sections_quality.importances(iris).body
+        assert "omitted: there are more than 2 columns" in sections_columns.importances(iris).body
         assert "permutation" not in iris.figures
-    monkeypatch.setattr(sections_quality, "_PERMUTED_ROWS", (40, 40))
-    assert "40 random test rows" in sections_quality.importances(Facts(model, X, y)).body
+    monkeypatch.setattr(sections_columns, "_PERMUTED_ROWS", (40, 40))
+    assert "40 random rows of the test set" in sections_columns.importances(Facts(model, X, y)).body
 
 
 @pytest.mark.parametrize(("n_rounds", "is_computed"), [(4, True), (5, False)])
-def test_suspect_labels_are_omitted_for_many_rounds(monkeypatch, n_rounds, is_computed):
-    monkeypatch.setattr(sections_quality, "_MAX_WEIGHTS", 150 * 4)
+def test_weights_are_omitted_for_many_rounds(monkeypatch, n_rounds, is_computed):
+    monkeypatch.setattr(sections_rows, "_MAX_WEIGHTS", 150 * 4)
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=n_rounds, random_state=0).fit(X, y)
-    html = sections_quality.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
+    html = sections_rows.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
     assert ("are not computed for" not in html) == is_computed
 
 
 def test_number_of_drawn_classes_is_noted():
     X, y = load_iris(return_X_y=True)[0], np.arange(150) % 7
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
-    html = sections_quality.partial_dependence(Facts(model, X, y)).body
+    html = sections_columns.partial_dependence(Facts(model, X, y)).body
     assert "The 5 most probable of 7 classes are drawn." in html
