@@ -6,6 +6,7 @@ to X_train and y_train and evaluates it on X_test and y_test. It prints the figu
 
 import ast
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,26 @@ def fit_code(model: Any) -> list[str]:
         imports.insert(0, "import numpy as np")
     notes = [f"# {name} is left out: it has no code" for name in left_out]
     return [*imports, "", *notes, *f"model = {shown}".split("\n"), "model.fit(X_train, y_train)"]
+
+
+def with_imports_first(lines: Sequence[str]) -> list[str]:
+    """Return code with its imports at the top, one for each module.
+
+    >>> with_imports_first(["from a import y", "", "x = y", "", "import b", "from a import z", "", "z(x)"])
+    ['import b', 'from a import y, z', '', 'x = y', '', 'z(x)']
+    """
+    modules: dict[str, set[str]] = {}
+    plain, kept = set(), []
+    for line in lines:
+        if line.startswith("from "):
+            module, _, names = line.removeprefix("from ").partition(" import ")
+            modules.setdefault(module, set()).update(names.split(", "))
+        elif line.startswith("import "):
+            plain.add(line)
+        elif line or (kept and kept[-1]):
+            kept.append(line)
+    found = [f"from {module} import {', '.join(sorted(modules[module]))}" for module in sorted(modules)]
+    return [*sorted(plain), *found, "", *kept]
 
 
 def _as_fitted(model: Any) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 from markupsafe import Markup
 
 from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay, labels
-from hedgerow.report import page, reproduction, text
+from hedgerow.report import page, text
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
+from hedgerow.report.reproduction import evaluation_code, file_code, fit_code, with_imports_first
 from hedgerow.selection import METRICS
 from hedgerow.text_table import format_mean
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
@@ -228,16 +229,15 @@ def reproduce(facts: Facts) -> Section:
                 "chosen."
             )
             elements.append(page.paragraph(note))
-    evaluation, files = reproduction.evaluation_code(facts), reproduction.file_code(facts)
-    fit = reproduction.fit_code(facts.model)
+    evaluation, files, fit = evaluation_code(facts), file_code(facts), fit_code(facts.model)
     if files is not None:
         about = "In Python, in the folder of both files, this prints the key figures of the summary:"
-        elements += [page.paragraph(about), page.listing([*files, "", *evaluation])]
+        elements += [page.paragraph(about), page.listing(with_imports_first([*files, "", *evaluation]))]
         if facts.n_train:
             elements += [page.paragraph("After it, this fits the model again:"), page.listing(fit)]
     else:
         about = "With the rows of the training and test set, this prints the key figures of the summary:"
-        elements += [page.paragraph(about), page.listing([*fit, "", *evaluation])]
+        elements += [page.paragraph(about), page.listing(with_imports_first([*fit, "", *evaluation]))]
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
     elements.append(page.table("Versions", ["package", "version"], versions))

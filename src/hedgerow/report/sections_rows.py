@@ -80,12 +80,12 @@ def doubtful_labels(probabilities: Floats, codes: Integers) -> tuple[Integers, I
 
     The threshold of a class is the mean of its probability over the rows of the class (confident learning:
     Northcutt, Jiang and Chuang 2021). The label i of a row is doubtful if the probability of another class j
-    is not below the threshold of j, and the likelihood ratio of j and i is large:
+    is not below the threshold of j, exceeds that of i, and the likelihood ratio of j and i is large:
 
         (p_j / p_i) / (prior_j / prior_i) >= 10
 
-    Both are relative to the frequency of a class: a small probability of a rare class says nothing. Rows
-    with the largest ratios are first.
+    Threshold and ratio are relative to the frequency of a class: a small probability of a rare class says
+    nothing. Rows with the largest ratios are first.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ def doubtful_labels(probabilities: Floats, codes: Integers) -> tuple[Integers, I
     thresholds[present] = (probabilities * own).sum(axis=0)[present] / counts[present]
     likelihoods = np.maximum(probabilities, _SMALLEST) * (n_rows / np.maximum(counts, 1))  # up to a factor
     ratios = likelihoods / likelihoods[own][:, np.newaxis]
-    ratios[own | (probabilities < thresholds)] = 0.0
+    is_larger = probabilities > probabilities[own][:, np.newaxis]
+    ratios[~is_larger | (probabilities < thresholds)] = 0.0
     better, largest = ratios.argmax(axis=1), ratios.max(axis=1)
     rows = np.argsort(-largest, kind="stable")
     rows = rows[largest[rows] >= _LARGE_RATIO]
@@ -151,8 +152,8 @@ def _by_probabilities(
     source = "out-of-bag probability" if which == "Training" else "predicted probability"
     about = (
         f"{which} set: {text.plural(n_doubtful, 'label is', 'labels are')} doubtful. The {source} of another "
-        "class is at least its mean over the rows of that class, and the row is at least "
-        f"{_LARGE_RATIO:g} times likelier in that class. Both take into account how frequent a class is."
+        "class is larger and at least its mean over the rows of that class, and the row is at least "
+        f"{_LARGE_RATIO:g} times likelier in that class. Both are relative to the frequency of a class."
     )
     caption = f"{which} rows that are much likelier in another class: possibly wrong labels"
     head = ["row", "label", "likelier class", "likelihood ratio"]
@@ -175,15 +176,15 @@ def _by_weights(facts: Facts) -> Markup:
         size = f"{len(facts.y_train):,} rows and {n_rounds:,} rounds"
         return page.paragraph(f"Training set: weights are not computed for {size}.")
     weights = np.asarray(facts.model.outlier_scores(facts.X_train, facts.y_train))
-    # All rows of a rare class have large weights.
+    # All rows of a rare class have large weights: a weight must be large in the class and among all rows.
     _, codes = np.unique(facts.y_train, return_inverse=True)
-    weights = weights / (np.bincount(codes, weights) / np.bincount(codes))[codes]
+    weights = np.minimum(weights, weights / (np.bincount(codes, weights) / np.bincount(codes))[codes])
     chosen = np.argsort(-weights, kind="stable")[:_HARDEST]
     chosen = chosen[weights[chosen] >= _LARGE_WEIGHT]
     if not len(chosen):
         return page.paragraph(
-            f"Training set: no row has {_LARGE_WEIGHT:g} times the mean weight of its class or more, so no "
-            "label is doubtful."
+            f"Training set: no row has {_LARGE_WEIGHT:g} times the mean weight of its class and of all rows, "
+            "so no label is doubtful."
         )
     rows = [
         [str(facts.train_rows[i]), text.value(facts.y_train[i], 24), f"{weights[i]:.1f}"]
@@ -191,8 +192,8 @@ def _by_weights(facts: Facts) -> Markup:
     ]
     about = page.paragraph(
         "Training set: boosting increases the weights of rows that it predicts wrongly. Weights are means "
-        "over the rounds, relative to the mean of the class, since all rows of a rare class have large "
-        "weights. Labels of rows with large weights may be wrong."
+        "over the rounds, relative to the mean of the class or of all rows, whichever is larger, since all "
+        "rows of a rare class have large weights. Labels of rows with large weights may be wrong."
     )
     caption = "Training rows with the largest weights in their class: possibly wrong labels"
     head = ["row", "label", "relative weight"]
