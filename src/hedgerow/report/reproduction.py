@@ -121,7 +121,8 @@ def with_imports_first(lines: Sequence[str]) -> list[str]:
     ['import b', 'from a import y, z', '', 'x = y', '', 'z(x)']
     """
     modules: dict[str, set[str]] = {}
-    plain, kept = set(), []
+    plain: set[str] = set()
+    kept: list[str] = []
     for line in lines:
         if line.startswith("from "):
             module, _, names = line.removeprefix("from ").partition(" import ")
