@@ -21,7 +21,7 @@ def certificate(*values):
 def test_bounds_are_sorted_bars_that_end_at_one():
     display = BoundsDisplay.from_certificate(certificate(0.7, 1.8, 0.12341), test_error=0.1)
     assert texts(display.ax_.get_yticklabels()) == ["bound 2", "bound 0", "bound 1"]
-    assert notes(display) == ["12.35 %", "70 %", "> 1"]  # rounded up
+    assert notes(display) == ["0.1235", "0.7000", "> 1"]  # rounded up
     assert [bar.get_width() for bar in display.ax_.patches] == pytest.approx([0.12341, 0.7, 1.0])
 
 
@@ -33,7 +33,7 @@ def test_vacuous_bounds_are_grey():
 
 def test_chance_and_test_error_are_named_lines():
     display = BoundsDisplay.from_certificate(certificate(0.2), test_error=0.125)
-    assert legend(display) == ["most frequent class: 40 %", "test error: 12.5 %"]
+    assert legend(display) == ["most frequent class: 0.4000", "test error: 0.1250"]
     assert "95 %" in display.ax_.get_xlabel()
 
 
@@ -59,10 +59,23 @@ def comparison():
     return Comparison("classification", 5, rows)
 
 
+@pytest.mark.parametrize("test_error", [0.2, 0.22, 0.26, 0.3])
+def test_no_line_crosses_the_label_of_a_bound(test_error):
+    display = BoundsDisplay.from_certificate(certificate(0.2, 0.38), test_error=test_error)
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.texts]
+    assert len(boxes) == 2
+    for line in display.ax_.lines:
+        at = line.get_window_extent().x0
+        assert not any(box.x0 - 1 <= at <= box.x1 + 1 for box in boxes), at
+    edge = display.figure_.bbox.x1
+    assert all(box.x1 < edge for box in boxes)
+
+
 def test_best_method_is_at_the_top(comparison):
     display = ScoresDisplay.from_comparison(comparison)
     assert display.names == ["random forest", "one stump"]
-    assert notes(display) == ["90 %", "70 %"]
+    assert notes(display) == ["90 ± 2 %", "70 ± 5 %"]
     assert display.ax_.get_xlabel() == "accuracy (higher is better)"
     other = ScoresDisplay.from_comparison(comparison, "log-loss")
     assert other.names == ["one stump", "random forest"]

@@ -10,12 +10,23 @@ import pytest
 from scipy.stats import binomtest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.inspection import partial_dependence, permutation_importance
 
 from hedgerow import AdaBoostClassifier, RandomForestClassifier
-from hedgerow.plots import CalibrationDisplay
-from hedgerow.report import Facts, sections_data, sections_quality, text
+from hedgerow.plots import CalibrationDisplay, ImportancesDisplay
+from hedgerow.report import (
+    Facts,
+    sections_columns,
+    sections_data,
+    sections_model,
+    sections_quality,
+    sections_rows,
+    text,
+)
+from hedgerow.report.sections_columns import compare_importances
+from hedgerow.theory.certificate import Bound, Certificate
+from hedgerow.theory.deviations import holdout_bound
 from report_cases import case
 
 mpl.use("Agg")
@@ -138,7 +149,7 @@ def test_bins_of_distinct_probabilities_are_the_quantile_bins_of_scikit_learn():
 
 def test_permutation_importances_agree_with_scikit_learn():
     model, _, _, X, y = case("adaboost")
-    drawn = figure("adaboost", sections_quality.importances, "permutation")
+    drawn = figure("adaboost", sections_columns.importances, "permutation")
     known = permutation_importance(model, X, y, scoring="neg_brier_score", n_repeats=10, random_state=1)
     difference = np.abs(drawn.values - known.importances_mean)
     assert np.all(difference <= 3 * (known.importances_std + drawn.spreads) + 1e-6)
@@ -149,7 +160,7 @@ def test_permutation_importances_agree_with_scikit_learn():
 
 def test_partial_dependence_agrees_with_scikit_learn():
     model, _, _, X, _ = case("adaboost")
-    drawn = figure("adaboost", sections_quality.partial_dependence, "dependence").dependences
+    drawn = figure("adaboost", sections_columns.partial_dependence, "dependence").dependences
     for column, found in zip(facts("adaboost").top_features(6), drawn, strict=True):
         grid = {column: found.values}
         known = partial_dependence(model, X, [column], custom_values=grid, response_method="predict_proba")
@@ -179,25 +190,75 @@ def test_omitted_and_sampled_permutations_are_noted(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     with monkeypatch.context() as patch:
-        patch.setattr(sections_quality, "_MAX_PERMUTED", 2)
+        patch.setattr(sections_columns, "_MAX_PERMUTED", 2)
         iris = Facts(model, X, y)
-        assert "omitted: there are more than 2 columns" in sections_quality.importances(iris).body
+        assert "omitted: there are more than 2 columns" in sections_columns.importances(iris).body
         assert "permutation" not in iris.figures
-    monkeypatch.setattr(sections_quality, "_PERMUTED_ROWS", (40, 40))
-    assert "40 random test rows" in sections_quality.importances(Facts(model, X, y)).body
+    monkeypatch.setattr(sections_columns, "_PERMUTED_ROWS", (40, 40))
+    assert "40 random rows of the test set" in sections_columns.importances(Facts(model, X, y)).body
 
 
 @pytest.mark.parametrize(("n_rounds", "is_computed"), [(4, True), (5, False)])
-def test_suspect_labels_are_omitted_for_many_rounds(monkeypatch, n_rounds, is_computed):
-    monkeypatch.setattr(sections_quality, "_MAX_WEIGHTS", 150 * 4)
+def test_weights_are_omitted_for_many_rounds(monkeypatch, n_rounds, is_computed):
+    monkeypatch.setattr(sections_rows, "_MAX_WEIGHTS", 150 * 4)
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=n_rounds, random_state=0).fit(X, y)
-    html = sections_quality.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
+    html = sections_rows.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
     assert ("are not computed for" not in html) == is_computed
 
 
 def test_number_of_drawn_classes_is_noted():
     X, y = load_iris(return_X_y=True)[0], np.arange(150) % 7
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
-    html = sections_quality.partial_dependence(Facts(model, X, y)).body
+    html = sections_columns.partial_dependence(Facts(model, X, y)).body
     assert "The 5 most probable of 7 classes are drawn." in html
+
+
+def test_average_precision_of_a_rare_class_is_a_key_figure():
+    X, y = load_breast_cancer(return_X_y=True)
+    kept = np.flatnonzero((y == 1) | (np.cumsum(y == 0) <= 25))
+    X, y = X[kept][:, 20:24], np.where(y[kept] == 0, "malignant", "well")
+    model = AdaBoostClassifier(n_estimators=3, random_state=0).fit(X[::2], y[::2])
+    rare = Facts(model, X[1::2], y[1::2])
+    found = key_figures(sections_data.in_short(rare).body)
+    score = metrics.average_precision_score(rare.y == "malignant", model.predict_proba(rare.X)[:, 0])
+    assert float(found["average precision"][0]) == pytest.approx(score, abs=5e-4)
+    assert found["average precision"][1].startswith("of class malignant")
+    sections_quality.ranking(rare)
+    assert rare.figures["precision-recall"].curves[0].area == pytest.approx(score)
+    sections_quality.calibration(rare)
+    assert rare.figures["calibration"].pos_label == "malignant"
+    for kind in ("adaboost", "forest", "regression"):
+        assert "average precision" not in key_figures(body(kind, sections_data.in_short))
+
+
+def test_bound_is_the_same_in_tile_sentence_table_and_plot():
+    model, _, _, X, y = case("adaboost")
+    for n_errors in (0, 1, 3):
+        n = 600  # a bound of 0.0051 is not 0.6 %
+        bound = Bound("hold-out", holdout_bound(n_errors, n, 0.05), 0.05, n, f"{n_errors} errors", "")
+        certified = Facts(model, X, y, certificate=Certificate("AdaBoostClassifier", 0.05, 0.4, (bound,)))
+        value = key_figures(sections_data.in_short(certified).body)["error bound"][0].removeprefix("≤ ")
+        assert bound.value <= float(value) < bound.value + 1e-4
+        html = sections_model.certificate(certified).body
+        assert f"is at most {value} (hold-out)" in sections_data.in_short(certified).body
+        assert f'<td class="number">{value}</td>' in html
+        assert [label.get_text() for label in certified.figures["bounds"].ax_.texts] == [value]
+
+
+def importances(names, values, spreads=None):
+    return ImportancesDisplay(list(names), np.array(values), spreads and np.array(spreads), "share")
+
+
+def test_disagreeing_importances_are_explained():
+    split = importances("abcd", [0.5, 0.3, 0.2, 0.0])
+    same = importances("abcd", [0.3, 0.2, 0.1, 0.0], [0.01] * 4)
+    assert compare_importances(split, same) == "The two kinds agree on the important columns."
+    replaced = importances("abcd", [0.3, 0.005, 0.1, 0.0], [0.01] * 4)
+    assert "Large by splits, near zero by permutation: b." in compare_importances(split, replaced)
+    other = importances("abcd", [0.3, 0.2, 0.1, 0.2], [0.01] * 4)
+    assert "Large by permutation, near zero by splits: d." in compare_importances(split, other)
+    equal = importances("abcd", [0.3, 0.25, 0.2, 0.25])
+    found = compare_importances(equal, importances("abcd", [0.1, 0.2, 0.3, 0.15], [0.01] * 4))
+    assert "The rank correlation of the columns is −0.95." in found
+    assert "shared among correlated columns" in found

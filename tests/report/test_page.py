@@ -1,6 +1,7 @@
 """Pages: elements are escaped and valid, drawings are inline SVG, colours have contrast."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -189,6 +190,26 @@ def test_colours_have_contrast_with_the_background(on_black):
         name = variable(colour, of_text=True).removeprefix("var(--").removesuffix(")")
         shown = re.search(rf"--{name}: (#[0-9a-f]{{6}})", definitions("", on_black=on_black))[1]
         assert contrast(shown, colours["paper"]) >= 4.5, name
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+def test_links_of_the_documentation_have_contrast(scheme):
+    css = (Path(__file__).parents[2] / "docs" / "site.css").read_text(encoding="utf-8")
+    rule = re.search(
+        rf'\[data-md-color-scheme="{scheme}"\]\[data-md-color-primary="green"\] {{(.*?)}}', css, re.DOTALL
+    )
+    colours = dict(re.findall(r"--md-([\w-]+): (#[0-9a-f]{6});", rule[1]))
+    for name in ("typeset-a-color", "accent-fg-color"):
+        assert contrast(colours[name], colours["default-bg-color"]) >= 4.5, name
+
+
+@pytest.mark.parametrize("on_black", [False, True])
+def test_links_of_a_report_have_contrast_on_every_background(on_black):
+    html = whole_page(page.paragraph("a"))
+    assert re.search(r"^a { color: var\(--blue\)", html, re.MULTILINE)
+    tints = re.findall(r"--(?:band|tint): (#[0-9a-f]{6})", html)[2 * on_black :][:2]
+    for background in (*tints, NAMED["paper"][on_black]):
+        assert contrast(NAMED["blue"][on_black], background) >= 4.5, background
 
 
 @pytest.mark.parametrize("as_paths", [False, True])

@@ -19,10 +19,17 @@ from hedgerow import (
     GradientBoostingRegressor,
 )
 from hedgerow.datafiles import describe, make_recipe
-from hedgerow.report import Report, sections_data, sections_model, sections_quality
+from hedgerow.report import (
+    Report,
+    sections_columns,
+    sections_data,
+    sections_model,
+    sections_quality,
+    sections_rows,
+)
 from hedgerow.report.facts import Facts, table_values
+from hedgerow.report.sections_columns import is_sum_of_stumps
 from hedgerow.report.sections_data import accuracy_interval, median_interval
-from hedgerow.report.sections_quality import is_sum_of_stumps
 from hedgerow.selection import Choice, Trial
 from report_cases import case, faults, mixed_table, report, text_of
 
@@ -117,7 +124,7 @@ def test_summary_has_the_statement_of_the_certificate():
 
 def test_columns_have_kind_missing_values_and_a_histogram():
     html = body(report("mixed"), "data")
-    rows = rows_of(html, "Test rows")
+    rows = rows_of(html, "Test set")
     assert [row[0] for row in rows] == ["age of the &#34;owner&#34;", "colour", "member"]
     assert [row[1] for row in rows] == ["number", "category", "boolean"]
     assert rows[2][2] == "–"
@@ -173,7 +180,7 @@ def test_trials_are_sorted_and_the_best_is_marked(small):
     rows = rows_of(html, "Methods, the best first")
     assert [row[0] for row in rows] == ["gradient boosting", "random forest", "bagging &lt;of trees&gt;"]
     assert [row[1] for row in rows] == ["defaults", "50 trees", "defaults"]
-    assert rows[0][2] == "0.3"
+    assert [row[2] for row in rows] == ["0.300 ± 0.010", "0.50 ± 0.02", "–"]
     assert [row[-1] for row in rows] == ["", "", "skipped: no time was left"]
     assert "note</th>" not in sections_model.choice(Facts(*small, choice=choice_of(BEST))).body
     assert html.count('class="marked"') == 1
@@ -225,7 +232,7 @@ def test_choice_within_a_budget_is_reproduced_by_the_chosen_model(small):
 def test_hardest_rows_are_those_of_smallest_margin():
     model, _, _, X_test, y_test = case("adaboost")
     numbers = 1000 + np.arange(len(y_test))
-    html = sections_quality.hardest(Facts(model, X_test, y_test, rows=numbers)).body
+    html = sections_rows.hardest(Facts(model, X_test, y_test, rows=numbers)).body
     rows = rows_of(html, "Test rows with the smallest margins")
     worst = np.argsort(model.margins(X_test, y_test), kind="stable")[:10]
     assert [int(row[0]) for row in rows] == (1000 + worst).tolist()
@@ -233,15 +240,15 @@ def test_hardest_rows_are_those_of_smallest_margin():
     assert [row[2] for row in rows] == [str(label) for label in model.predict(X_test)[worst]]
 
 
-def test_rows_with_wrong_labels_are_suspect():
+def test_training_rows_with_wrong_labels_have_large_weights():
     random = np.random.default_rng(3)
     X = random.normal(size=(300, 3))
     y = (X[:, 0] > 0).astype(int)
     y[[10, 20]] = 1 - y[[10, 20]]
     X[[10, 20], 0] *= 5
     model = AdaBoostClassifier(n_estimators=20, random_state=0).fit(X, y)
-    html = sections_quality.hardest(Facts(model, X[:50], y[:50], X_train=X, y_train=y)).body
-    rows = rows_of(html, "Training rows with the largest weights: possibly wrong labels")
+    html = sections_rows.hardest(Facts(model, X[:50], y[:50], X_train=X, y_train=y)).body
+    rows = rows_of(html, "Training rows with the largest weights in their class: possibly wrong labels")
     assert {rows[0][0], rows[1][0]} == {"10", "20"}
 
 
@@ -281,7 +288,7 @@ def test_only_a_sum_of_stumps_has_shape_functions():
     assert not is_sum_of_stumps(GradientBoostingRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(AdaBoostRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(LinearRegression().fit(X, y))
-    assert sections_quality.shapes(Facts(stumps, X, y)).id == "shapes"
+    assert sections_columns.shapes(Facts(stumps, X, y)).id == "shapes"
 
 
 def test_models_of_other_libraries_have_a_shorter_report():

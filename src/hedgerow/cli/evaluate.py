@@ -173,6 +173,7 @@ def write_report(
         certificate=evaluation.certificate,
         reproduce=commands,
         model_file=str(model_path),
+        data_file=str(table.path),
         rows=table.row_numbers[table.test],
         train_rows=table.row_numbers[table.train] if len(table.train) else None,
         random_state=seed,

@@ -13,6 +13,7 @@ import numpy as np
 from hedgerow._typing import Floats
 from hedgerow.plots import labels, style
 
+_PANEL_LETTERS = 24  # of tick labels that fit side by side below the numbers of a panel
 Legend = tuple[list[Any], list[str]]  # handles and names
 
 
@@ -163,7 +164,12 @@ class FeatureDisplay(ABC):
             ax.plot([at], heights[[output]], marker="D", markersize=5.5, color=colour, zorder=4)
         ax.axvline(high + 0.05 * width, color=style.FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
         ticks = labels.plain_ticks(3).tick_values(low, high)
-        numbers = [tick for tick in ticks if low <= tick <= high - 0.16 * width]  # "missing" is wide
+        letter = width / _PANEL_LETTERS
+        space = 0.5 * max(len(labels.format_tick(tick)) for tick in ticks) * letter
+        # "missing" is seven letters wide
+        numbers = [tick for tick in ticks if low <= tick <= at - 4 * letter - space]
+        if len(numbers) > 1 and numbers[1] - numbers[0] < 2 * space + letter:
+            numbers = numbers[::2]
         ax.set_xticks([*numbers, at], [*map(labels.format_tick, numbers), "missing"])
         ax.set_xlim(low - 0.03 * width, high + 0.2 * width)
 

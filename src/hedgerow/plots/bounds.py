@@ -6,7 +6,6 @@ Bounds of the training error: "training", the product of the normalizers that th
 stumps or trees, each for one number of rounds; "schapire" and "gao_zhou" use the margins.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,7 +21,7 @@ from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display, Legend
 from hedgerow.table import read_table
 from hedgerow.theory.applicable_bounds import hypothesis_class_of, why_not_fixed
-from hedgerow.theory.certificate import Certificate
+from hedgerow.theory.certificate import Certificate, format_bound
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
@@ -206,6 +205,7 @@ def has_missing(model: Any, X: Any) -> bool:
 
 
 _LONGEST = 42  # letters of a bound's name
+_WIDTH, _LABEL = 1.2, 0.14  # of the axis relative to the largest value, and of a label relative to the axis
 
 
 @dataclass(eq=False)
@@ -275,23 +275,35 @@ class BoundsDisplay(Display):
         return 4.4 + 0.065 * longest, 1.2 + 0.3 * max(len(self.names), 2)
 
     def _draw(self, ax: Any) -> Legend:
-        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # a line may pass behind the text
+        largest = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
+        right = _WIDTH * largest
+        ax.set_xlim(0, right)
+        lines = [self.chance] + ([] if self.test_error is None else [self.test_error])
         for number, value in enumerate(self.values):
             is_useful = value < self.chance
             colour = style.BLUE if is_useful else style.FAINT
             ax.barh(number, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
-            # rounded up, so that it remains a bound
-            text = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
-            labels.write_right_of(ax, text, (min(value, 1.0), number), bbox=white, zorder=4)
-        largest = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
-        ax.set_xlim(0, 1.14 * largest)
+            end = label_start(min(value, 1.0), lines, _LABEL * right)
+            labels.write_right_of(ax, format_bound(value), (end, number), zorder=4)
         labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])
         line = style.DASHED | {"linewidth": 1.1, "color": style.INK, "zorder": 3}
-        ax.axvline(self.chance, label=f"most frequent class: {labels.percent(self.chance)}", **line)
+        ax.axvline(self.chance, label=f"most frequent class: {self.chance:.4f}", **line)
         if self.test_error is not None:
-            name = f"test error: {labels.percent(self.test_error)}"
+            name = f"test error: {self.test_error:.4f}"
             ax.axvline(self.test_error, color=style.VERMILLION, linewidth=1.8, label=name, zorder=3)
-        labels.percent_axis(ax.xaxis)
+        labels.plain_axis(ax.xaxis, 6)
         confidence = labels.percent(1.0 - self.delta)
         labels.name_axes(ax, f"bound of the test error; all hold with probability {confidence}", "")
         return [], []
+
+
+def label_start(end: float, lines: Sequence[float], width: float) -> float:
+    """Return where a label right of a bar's end starts, such that no vertical line crosses it.
+
+    >>> label_start(0.1, [0.05, 0.3], 0.1), label_start(0.1, [0.15, 0.2], 0.1)
+    (0.1, 0.2)
+    """
+    for line in sorted(lines):
+        if end <= line < end + width:
+            end = line
+    return end

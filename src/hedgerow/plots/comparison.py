@@ -16,6 +16,7 @@ from hedgerow.plots.inputs import list_some
 from hedgerow.selection.comparing import Comparison
 from hedgerow.selection.metrics import METRICS, metric_named
 from hedgerow.selection.results import Choice
+from hedgerow.text_table import format_mean, format_number
 
 _PERCENT_METRICS = ("accuracy", "balanced-accuracy")
 _PERCENT_NAMES = ("accuracy", "error", "share")  # in a label: the axis is in per cent
@@ -112,6 +113,13 @@ class ScoresDisplay(Display):
         longest = max(len(labels.shorten(name, 36)) for name in self.names)
         return 4.6 + 0.065 * longest, 0.8 + 0.29 * max(len(self.names), 2)
 
+    def _format(self, mean: float, spread: float) -> str:
+        """Format a value, rounded to the digit of its error; of shares in per cent."""
+        if not spread > 0:
+            return labels.percent(mean) if self.is_share else labels.minus(format_number(mean))
+        factor = 100.0 if self.is_share else 1.0
+        return labels.minus(format_mean((factor * mean, factor * spread))) + (" %" if self.is_share else "")
+
     def _draw(self, ax: Any) -> None:
         means, spreads = np.array(self.means), np.nan_to_num(self.spreads, posinf=0.0)
         low, high = float((means - spreads).min()), float((means + spreads).max())
@@ -123,9 +131,9 @@ class ScoresDisplay(Display):
             if spread > 0:
                 ax.hlines(number, mean - spread, mean + spread, color=colour, linewidth=1.4, zorder=2)
             ax.plot(mean, number, "o", color=colour, markersize=6, zorder=3)
-            text = labels.percent(mean) if self.is_share else labels.minus(f"{mean:.4g}")
+            text = self._format(mean, spread)
             labels.write_right_of(ax, text, (mean + spread, number), shift=7, color=colour)
-        ax.set_xlim(low - 0.06 * width, high + 0.2 * width)
+        ax.set_xlim(low - 0.06 * width, high + 0.36 * width)  # space for the texts
         labels.name_bars(ax, [labels.shorten(name, 36) for name in self.names])
         labels.value_axis(ax.xaxis, is_share=self.is_share)
         better = "higher is better" if self.higher_is_better else "lower is better"

@@ -1,5 +1,6 @@
 """The inputs of a report: the model, its data and its predictions, and the figures made so far."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
 from hedgerow._typing import Floats, Integers
@@ -19,6 +21,7 @@ from hedgerow.table import read_table
 from hedgerow.theory import Certificate
 from hedgerow.threads import cached_property
 
+RARE = 0.1  # share of the labels below which a class is rare
 MOST_ROWS = 50_000  # on which every round is evaluated
 
 
@@ -44,6 +47,8 @@ class Facts:
         Commands that reproduce the model.
     model_file : str or None
         Path of the model file.
+    data_file : str or None
+        Path of the file that the rows are from.
     rows, train_rows : int arrays or None
         Numbers of the rows in the input file; None for 0, 1, ...
     random_state : int
@@ -74,6 +79,7 @@ class Facts:
     certificate: Certificate | None = None
     reproduce: Sequence[str] = ()
     model_file: str | None = None
+    data_file: str | None = None
     rows: Integers | None = None
     train_rows: Integers | None = None
     random_state: int = 0
@@ -121,6 +127,16 @@ class Facts:
     def has_known_labels(self) -> bool:
         """Whether the model is a classifier, and all test labels are among its classes."""
         return self.is_classification and set(self.y.tolist()) <= set(self.classes)
+
+    @cached_property
+    def rare_class(self) -> int | None:
+        """Number of the smallest class, if it has less than `RARE` of all labels; None for regression."""
+        if not self.is_classification:
+            return None
+        train = [] if self.y_train is None else self.y_train.tolist()
+        counts = Counter([*self.y.tolist(), *train])
+        n_rows, (size, number) = counts.total(), min((counts[c], i) for i, c in enumerate(self.classes))
+        return number if size < RARE * n_rows else None
 
     @property
     def can_evaluate(self) -> bool:
@@ -187,6 +203,22 @@ class Facts:
             return None
         codes = encode_labels(self.y, self.classes)
         return score_margins(np.ascontiguousarray(self.probabilities.T), codes, 1.0)
+
+    @cached_property
+    def rare_precision(self) -> float | None:
+        """Average precision of the rare class; None without one, or without test rows of it."""
+        if self.rare_class is None or self.probabilities is None:
+            return None
+        is_rare = self.y == self.classes[self.rare_class]
+        if not 0 < np.sum(is_rare) < len(self.y):
+            return None
+        return float(average_precision_score(is_rare, self.probabilities[:, self.rare_class]))
+
+    @property
+    def class_order(self) -> list[int]:
+        """Numbers of the classes; of two, curves are of the second, which is the rare one."""
+        order = list(range(len(self.classes)))
+        return order[::-1] if len(order) == 2 and self.rare_class == 0 else order
 
     # --- rows on which every round is evaluated
 

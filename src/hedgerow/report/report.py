@@ -10,7 +10,14 @@ from os import PathLike
 from typing import Any, Self
 
 from hedgerow.container import write_atomically
-from hedgerow.report import page, sections_data, sections_model, sections_quality
+from hedgerow.report import (
+    page,
+    sections_columns,
+    sections_data,
+    sections_model,
+    sections_quality,
+    sections_rows,
+)
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 from hedgerow.report.svg import figure_settings
@@ -29,11 +36,11 @@ _SECTIONS: tuple[tuple[str, Callable[[Facts], Section | None]], ...] = (
     ("predicted and actual", sections_quality.predicted),
     ("calibration", sections_quality.calibration),
     ("ROC and precision-recall", sections_quality.ranking),
-    ("importances", sections_quality.importances),
-    ("partial dependence", sections_quality.partial_dependence),
-    ("shape functions", sections_quality.shapes),
+    ("importances", sections_columns.importances),
+    ("partial dependence", sections_columns.partial_dependence),
+    ("shape functions", sections_columns.shapes),
     ("margins", sections_quality.margins),
-    ("hardest rows", sections_quality.hardest),
+    ("hardest rows", sections_rows.hardest),
     ("certificate", sections_model.certificate),
     ("how to reproduce", sections_model.reproduce),
 )

@@ -16,6 +16,7 @@ from hedgerow.report import page, text
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 from hedgerow.table import read_table
+from hedgerow.theory.certificate import format_bound
 from hedgerow.theory.deviations import holdout_bound
 
 _ALPHA = 0.05  # the largest probability that an interval misses
@@ -78,8 +79,9 @@ def _describe_model(facts: Facts) -> str:
     size = f"fitted to {text.plural(facts.n_train, 'row')} of {n_columns}" if facts.n_train else n_columns
     n_classes = text.plural(len(facts.classes), "class", "classes")
     values = f"one of {n_classes}" if facts.is_classification else "a number"
-    n_test = text.plural(len(facts.y), "test row")
-    return f"{facts.kind}, {size}, to predict {facts.target}, {values}. It is evaluated on {n_test}."
+    n_test = text.plural(len(facts.y), "row")
+    about = f"{facts.kind}, {size}, to predict {facts.target}, {values}."
+    return f"{about} It is evaluated on a test set of {n_test}."
 
 
 def _interval_note(facts: Facts) -> str:
@@ -102,18 +104,23 @@ def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
     chance = counts.max() / n
     figures = [
         ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
-        ("errors", f"{n_wrong:,} of {n:,}", "test rows"),
+        ("errors", f"{n_wrong:,} of {n:,}", "rows of the test set"),
         ("most frequent class", text.share(chance), "accuracy of always predicting it"),
     ]
     if facts.certificate is not None and facts.certificate.best is not None:
         bound = facts.certificate.error_bound
-        shown = f"≤ {math.ceil(1000 * bound) / 10:.1f} %" if bound < 1 else text.NOTHING
+        shown = f"≤ {format_bound(bound)}" if bound < 1 else text.NOTHING
         confidence = f"{100 * (1 - facts.certificate.delta):.4g} %"
         vacuous = facts.certificate.is_vacuous(facts.certificate.best)
         note = "vacuous: not below chance" if vacuous else f"with probability {confidence}"
         figures.append(("error bound", shown, note))
     if "auc" in facts.scores:
         figures.append(("area under ROC", below_one(facts.scores["auc"]), "1 is best, 0.5 is chance"))
+    if facts.rare_class is not None and facts.rare_precision is not None:
+        rare = facts.classes[facts.rare_class]
+        share = text.share(float(np.mean(facts.y == rare)))
+        note = f"of class {text.value(rare, 24)}; {share} of the rows is chance"
+        figures.append(("average precision", below_one(facts.rare_precision), note))
     if "log-loss" in facts.scores:
         figures.append(("log-loss", text.number(facts.scores["log-loss"], 3), "0 is best"))
     return figures
@@ -126,8 +133,8 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
     spread = float(np.std(facts.y.astype(np.float64)))
     return [  # a single row has no R²
         ("R²", text.number(facts.scores.get("r2"), 3), "1 is best, 0 is that of the mean"),
-        ("root mean squared error", text.number(facts.scores["rmse"], 3), "test rows"),
-        ("mean absolute error", text.number(facts.scores["mae"], 3), "test rows"),
+        ("root mean squared error", text.number(facts.scores["rmse"], 3), "test set"),
+        ("mean absolute error", text.number(facts.scores["mae"], 3), "test set"),
         ("median absolute error", text.number(float(np.median(sizes)), 3), interval),
         ("standard deviation of the target", text.number(spread, 3), "error of always predicting the mean"),
     ]
@@ -169,8 +176,8 @@ def as_arrow(facts: Facts) -> pa.Table:
 def _counts(facts: Facts, summary: Any) -> Markup:
     figures = [] if facts.summary is None else [("rows", f"{summary.n_rows:,}", "in the file")]
     if facts.n_train is not None:
-        figures.append(("training rows", f"{facts.n_train:,}", ""))
-    figures.append(("test rows", f"{len(facts.y):,}", "not used in training"))
+        figures.append(("training set", f"{facts.n_train:,}", "rows"))
+    figures.append(("test set", f"{len(facts.y):,}", "rows, not used in training"))
     figures.append(("columns used", f"{facts.n_columns:,}", ""))
     return page.key_figures(figures)
 
@@ -185,7 +192,7 @@ def _class_balance(facts: Facts) -> Markup:
     for label in order[:_MOST_CLASSES]:
         fitted = [f"{train[label]:,}"] if train else []
         rows.append([text.value(label), *fitted, f"{test[label]:,}", text.share(total[label] / n)])
-    head = ["class", *(["training"] if train else []), "test", "share"]
+    head = ["class", *(["training set"] if train else []), "test set", "share"]
     more = len(order) - _MOST_CLASSES
     caption = f"Classes of {facts.target}" + (f"; {more} more are not shown" if more > 0 else "")
     return page.table(caption, head, rows, numbers=range(1, len(head)))
@@ -193,7 +200,7 @@ def _class_balance(facts: Facts) -> Markup:
 
 def _target_numbers(facts: Facts) -> Markup:
     rows = []
-    for name, labels in (("training", facts.y_train), ("test", facts.y)):
+    for name, labels in (("training set", facts.y_train), ("test set", facts.y)):
         if labels is None:
             continue
         numbers = labels.astype(np.float64)
@@ -202,7 +209,7 @@ def _target_numbers(facts: Facts) -> Markup:
         drawn = page.histogram(bins.tolist(), f"histogram of {facts.target}, {name}: {bins.tolist()}")
         values = [text.number(float(one)) for one in (*quartiles, numbers.mean(), numbers.std())]
         rows.append([name, *values, drawn])
-    head = ["rows", "min", "25 %", "median", "75 %", "max", "mean", "standard deviation", "histogram"]
+    head = ["set", "min", "25 %", "median", "75 %", "max", "mean", "standard deviation", "histogram"]
     return page.table(f"Values of {facts.target}", head, rows, numbers=range(1, 8))
 
 
@@ -241,7 +248,7 @@ def _columns(summary: Any, facts: Facts) -> Markup:
         name, n_distinct = column.name + roles.get(column.name, ""), f"{column.n_distinct:,}"
         rows.append([name, column.kind, missing, n_distinct, _content(column, summary), _bars(column)])
     more = len(summary.columns) - len(shown)
-    which = "Training rows" if facts.y_train is not None else "Test rows"
+    which = "Training set" if facts.y_train is not None else "Test set"
     caption = "All rows of the file" if facts.summary is not None else which
     caption += f"; {more} more columns are not shown" if more > 0 else ""
     head = ["column", "kind", "missing", "distinct", "range, or most frequent values", "histogram"]

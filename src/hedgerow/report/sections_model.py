@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from sklearn.base import clone
 
-from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay
+from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay, labels
 from hedgerow.report import page, text
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
+from hedgerow.report.reproduction import evaluation_code, file_code, fit_code, with_imports_first
 from hedgerow.selection import METRICS
 from hedgerow.selection.metrics import metric_named
+from hedgerow.text_table import format_mean
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -74,15 +75,25 @@ def _trials(found: Any) -> Markup:
     notes = [_note(trial) for trial in ranked]
     rows = []
     for trial, note in zip(ranked, notes, strict=True):
-        scores = [text.number(trial.scores.get(name)) for name in shown]
-        cost = [text.number(trial.spread, 2), text.number(trial.fit_seconds, 3)]
+        scores = [_score(trial, name, found.metric) for name in shown]
+        cost = [text.number(trial.fit_seconds, 3)]
         settings = trial.parameter_text or "defaults"
         rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
-    measures = [*(getattr(metric_named(name), "title", name) for name in shown), "standard error", "seconds"]
+    measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
-    caption = "Methods, the best first; the standard error is that of the first metric"
+    caption = "Methods, the best first; ± is the standard error"
     return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)
+
+
+def _score(trial: Any, name: str, metric: str) -> str:
+    """A score of a trial; that of the metric of the choice has its standard error."""
+    value = trial.scores.get(name)
+    if value is None or not math.isfinite(value):
+        return text.NOTHING
+    if name == metric and trial.spread is not None and 0 < trial.spread < math.inf:
+        return labels.minus(format_mean((value, trial.spread)))
+    return text.number(value)
 
 
 def _note(trial: Any) -> str:
@@ -173,9 +184,9 @@ def curves(facts: Facts) -> Section | None:
 def _losses_of_rounds(facts: Facts) -> Markup:
     display = LossRoundsDisplay.from_estimator(facts.model, *facts.some_train, *facts.some_test)
     which = " and ".join("test" if name == "test" else "training" for name in display.curves)
-    caption = f"The {display.measure} after every round, on the {which} rows.{facts.sample_note}"
+    caption = f"The {display.measure} after every round, on the {which} set.{facts.sample_note}"
     ends = ", ".join(
-        f"{name} rows end at {text.number(float(one[-1]))}" for name, one in display.curves.items()
+        f"{name} set ends at {text.number(float(one[-1]))}" for name, one in display.curves.items()
     )
     drawn = facts.draw("curves", display, caption, f"Lines: {display.measure} by round; {ends}")
     validated = [name for name in getattr(facts.model, "history_", {}) if name.startswith("validation_")]
@@ -190,7 +201,7 @@ def _errors_of_rounds(facts: Facts) -> Markup:
     rows = (*facts.some_train, *facts.some_test)
     display = ErrorRoundsDisplay.from_estimator(facts.model, *rows, bounds="all")
     caption = (
-        "Error rate after every round, on the training and test rows. Dashed: bounds of the training error "
+        "Error rate after every round, on the training and test set. Dashed: bounds of the training error "
         "or, each with probability 95 %, of the test error. "
     )
     if display.zero_from is not None:
@@ -207,29 +218,27 @@ def _errors_of_rounds(facts: Facts) -> Markup:
 # --- how to reproduce
 
 
-def as_fitted(model: Any) -> Any:
-    """The unfitted model with the number of members of the fit, if it stopped early."""
-    requested = int(getattr(model, "n_estimators", 0))
-    fitted = int(getattr(model, "n_estimators_", requested))
-    return clone(model).set_params(n_estimators=fitted) if 0 < fitted < requested else model
-
-
 def reproduce(facts: Facts) -> Section:
     """Commands, code, versions and the checksum."""
-    own = type(facts.model).__module__.startswith("hedgerow.")
-    code = [
-        f"from {'hedgerow' if own else type(facts.model).__module__} import {facts.kind}",
-        "",
-        f"model = {as_fitted(facts.model)!r}",
-        "model.fit(X_train, y_train)",
-    ]
-    elements = [page.listing(list(facts.reproduce) or code)]
-    if facts.reproduce and facts.choice is not None and facts.choice.budget is not None:
-        note = (
-            "The methods that are compared within a time budget depend on the machine, so that another one "
-            "may choose another method or number of rounds. This is the model that was chosen:"
-        )
-        elements += [page.paragraph(note), page.listing(code)]
+    elements = []
+    if facts.reproduce:
+        elements.append(page.listing(list(facts.reproduce)))
+        if facts.choice is not None and facts.choice.budget is not None:
+            note = (
+                "The methods that are compared within a time budget depend on the machine, so that another "
+                "one may choose another method or number of rounds. The code below has the model that was "
+                "chosen."
+            )
+            elements.append(page.paragraph(note))
+    evaluation, files, fit = evaluation_code(facts), file_code(facts), fit_code(facts.model)
+    if files is not None:
+        about = "In Python, in the folder of both files, this prints the key figures of the summary:"
+        elements += [page.paragraph(about), page.listing(with_imports_first([*files, "", *evaluation]))]
+        if facts.n_train:
+            elements += [page.paragraph("After it, this fits the model again:"), page.listing(fit)]
+    else:
+        about = "With the rows of the training and test set, this prints the key figures of the summary:"
+        elements += [page.paragraph(about), page.listing(with_imports_first([*fit, "", *evaluation]))]
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
     elements.append(page.table("Versions", ["package", "version"], versions))
@@ -260,7 +269,7 @@ def certificate(facts: Facts) -> Section | None:
         elements += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
     if found.of_training:
         errors = [f"{name}: {text.number(value)}" for name, value in found.of_training]
-        elements += [page.heading("Training rows"), page.bullets(errors)]
+        elements += [page.heading("Training set"), page.bullets(errors)]
     if found.inapplicable:
         reasons = [f"{names}: {reason}" for names, reason in found.reasons]
         elements += [page.heading("Bounds that do not apply"), page.bullets(reasons)]

@@ -1,0 +1,172 @@
+"""Sections: importance and effect of the columns."""
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from hedgerow.forest import TreeModel
+from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay, ShapeFunctionDisplay
+from hedgerow.report import page, text
+from hedgerow.report.facts import Facts
+from hedgerow.report.page import Section
+
+_MAX_PERMUTED = 200  # columns up to which permutation importances are computed
+_PERMUTED_ROWS = (1000, 5000)  # fewer, the more columns there are
+_MOST_CELLS = 200_000
+_MOST_BARS = 15
+_MOST_CURVES = 6
+_MOST_ROWS = 500  # of the means of partial dependence
+_STUMP_NODES = 3  # the root and two leaves
+_LARGE_SHARE = 0.75  # times the mean importance, from which a column is among the larger ones
+_NEAR_ZERO = 0.05  # times the largest importance
+_LOW_CORRELATION = 0.5  # of ranks, below which importances disagree
+_MIN_RANKED = 4  # columns from which ranks are correlated
+_MOST_NAMES = 5  # in a sentence
+
+
+def importances(facts: Facts) -> Section | None:
+    """Importances by splits and by permutation, and where they disagree."""
+    displays: dict[str, ImportancesDisplay] = {}
+    elements = []
+    if facts.importances is not None and facts.importances.any():
+        display = ImportancesDisplay.from_estimator(facts.model, facts.X, method="split", top=_MOST_BARS)
+        displays["split"] = display
+        first = facts.names[display.order[0]]
+        caption = "By splits: share of each column in the gain of all splits, on the training set."
+        elements.append(facts.draw("importances", display, caption, f"Bars: {first} has the largest share"))
+    can_evaluate = facts.can_evaluate and (facts.is_classification or len(set(facts.y.tolist())) > 1)
+    if can_evaluate and facts.n_columns <= _MAX_PERMUTED:
+        most = min(max(_MOST_CELLS // facts.n_columns, _PERMUTED_ROWS[0]), _PERMUTED_ROWS[1])
+        options: dict[str, Any] = {"top": _MOST_BARS, "max_rows": most, "random_state": facts.random_state}
+        display = ImportancesDisplay.from_estimator(
+            facts.model, facts.X, facts.y, method="permutation", **options
+        )
+        displays["permutation"] = display
+        first = facts.names[display.order[0]]
+        which = f"{most:,} random rows of the test set" if len(facts.y) > most else "the test set"
+        caption = (
+            f"By permutation: how much worse the model is on {which} when a column is permuted; lines are "
+            "standard deviations over permutations."
+        )
+        elements.append(
+            facts.draw("permutation", display, caption, f"Bars: permuting {first} has the largest effect")
+        )
+    if not elements:
+        return None
+    body = page.side_by_side(*elements)
+    if len(displays) == 2:
+        body += page.paragraph(compare_importances(displays["split"], displays["permutation"]))
+    if facts.n_columns > _MAX_PERMUTED:
+        note = f"Importances by permutation are omitted: there are more than {_MAX_PERMUTED} columns."
+        body += page.paragraph(note, kind="small")
+    return Section("importances", "Importances", body)
+
+
+def compare_importances(split: ImportancesDisplay, permutation: ImportancesDisplay) -> str:
+    """Describe where the importances by splits and by permutation disagree, and why.
+
+    They disagree if the rank correlation of the columns that the model uses is below 1/2, or if a column is
+    among the larger ones of one kind and near zero in the other.
+
+    >>> from hedgerow.plots import ImportancesDisplay
+    >>> split = ImportancesDisplay(["a", "b"], np.array([0.6, 0.4]), None, "share")
+    >>> permutation = ImportancesDisplay(["a", "b"], np.array([0.3, 0.0]), np.array([0.1, 0.1]), "decrease")
+    >>> print(compare_importances(split, permutation)[:76])
+    The two kinds disagree. Large by splits, near zero by permutation: b. Either
+    """
+    names = split.names
+    spreads = np.zeros(len(names)) if permutation.spreads is None else permutation.spreads
+    gains, decreases = split.values, np.maximum(permutation.values, 0.0)
+    total = decreases.sum() or 1.0
+    large = _LARGE_SHARE / len(names)
+    unused = (decreases <= spreads) | (decreases < _NEAR_ZERO * decreases.max())
+    by_splits = [names[i] for i in np.argsort(-gains) if gains[i] >= large and unused[i]]
+    is_small = gains < _NEAR_ZERO * gains.max()
+    by_permutation = [
+        names[i]
+        for i in np.argsort(-decreases)
+        if decreases[i] / total >= large and is_small[i] and not unused[i]
+    ]
+    used = (gains > 0) | (decreases > 0)
+    is_ranked = used.sum() >= _MIN_RANKED and np.ptp(gains[used]) > 0 and np.ptp(decreases[used]) > 0
+    correlation = float(spearmanr(gains[used], decreases[used]).statistic) if is_ranked else 1.0
+    if not by_splits and not by_permutation and correlation >= _LOW_CORRELATION:
+        return "The two kinds agree on the important columns."
+    sentences = ["The two kinds disagree."]
+    if correlation < _LOW_CORRELATION:
+        shown = text.number(round(correlation, 2))
+        sentences.append(f"The rank correlation of the columns is {shown}.")
+    if by_splits:
+        sentences.append(
+            f"Large by splits, near zero by permutation: {_listed(by_splits)}. Either other columns are "
+            "correlated with it and replace it when it is permuted, or the splits fit noise of the training "
+            "set, which is frequent for columns with many distinct values."
+        )
+    if by_permutation:
+        sentences.append(
+            f"Large by permutation, near zero by splits: {_listed(by_permutation)}. A few splits of "
+            "small gain on the training set decide many predictions of the test set, as in interactions with "
+            "other columns."
+        )
+    if len(sentences) == 2 and correlation < _LOW_CORRELATION:
+        sentences.append(
+            "Gains are of the training set and shared among correlated columns; permutations are of the test "
+            "set, and correlated columns replace each other."
+        )
+    return " ".join(sentences)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(text.shortened(name) for name in names[:_MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def partial_dependence(facts: Facts) -> Section | None:
+    """Partial dependence on the most important columns."""
+    top = facts.top_features(_MOST_CURVES)
+    if not top:
+        return None
+    display = PartialDependenceDisplay.from_estimator(
+        facts.model, facts.X, features=top, max_rows=_MOST_ROWS, random_state=facts.random_state, n_columns=2
+    )
+    names = ", ".join(facts.names[column] for column in top)
+    n = len(facts.y)
+    which = f"{_MOST_ROWS} random rows of the test set" if n > _MOST_ROWS else f"the {n} rows of the test set"
+    caption = f"The mean prediction over {which} when one column is set to a value."
+    n_classes = len(display.output_names)
+    if len(display.outputs) < n_classes:
+        caption += f" The {len(display.outputs)} most probable of {n_classes} classes are drawn."
+    drawn = facts.draw("dependence", display, caption, f"Curves of the mean prediction by {names}")
+    return Section("dependence", "Partial dependence", drawn)
+
+
+def shapes(facts: Facts) -> Section | None:
+    """The shape functions of a sum of stumps."""
+    if not is_sum_of_stumps(facts.model) or not facts.top_features(1):
+        return None
+    display = ShapeFunctionDisplay.from_estimator(facts.model, facts.X, n_columns=2)
+    about = page.paragraph(
+        "Every tree of this model has one split, so the model is exactly the sum of one function per column."
+    )
+    names = ", ".join(str(function.name or f"column {function.feature}") for function in display.functions)
+    caption = "The functions of the six columns with the largest spread. Ticks are deciles of the test set."
+    drawn = facts.draw("shapes", display, caption, f"Step functions of {names}")
+    return Section("shapes", "Shape functions", about + drawn)
+
+
+def is_sum_of_stumps(model: object) -> bool:
+    """Whether a model is a sum of trees with one split each.
+
+    >>> from hedgerow import AdaBoostClassifier, RandomForestClassifier
+    >>> from hedgerow.datasets import load_toy
+    >>> is_sum_of_stumps(AdaBoostClassifier(n_estimators=3).fit(*load_toy()))
+    True
+    >>> is_sum_of_stumps(RandomForestClassifier(n_estimators=3).fit(*load_toy()))
+    False
+    """
+    trees = getattr(model, "model_", None)
+    if not hasattr(model, "shape_functions") or not isinstance(trees, TreeModel):
+        return False
+    return bool(np.all(np.diff(trees.forest.starts) <= _STUMP_NODES))
