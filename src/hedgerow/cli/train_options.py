@@ -200,9 +200,9 @@ def parse_value(text: str) -> Any:
     >>> [parse_value(text) for text in ("0.5", "None", "sqrt", '{"age": 1}', "true")]
     [0.5, None, 'sqrt', {'age': 1}, True]
     """
-    words = {"None": None, "True": True, "False": False}
-    if text in words:
-        return words[text]
+    literals = {"None": None, "True": True, "False": False}
+    if text in literals:
+        return literals[text]
     try:
         return json.loads(text)
     except ValueError:

@@ -212,12 +212,12 @@ def format_pattern(form: str) -> str:
     True
     """
     expanded = re.sub(r"%([BAZTFRD])", lambda match: _SAME[match[1]], form)
-    pieces, used = [], set()
+    patterns, used = [], set()
     items = re.findall(r"%.|\s+|.", expanded, re.DOTALL)
     for item, following in zip(items, [*items[1:], ""], strict=True):
         name = item[1:]
         if item[0] != "%" or item == "%%":
-            pieces.append(r"\s+" if item.isspace() else re.escape(name or item))
+            patterns.append(r"\s+" if item.isspace() else re.escape(name or item))
             continue
         if name not in _GROUPS or name in used:
             what = "occurs twice" if name in used else f"is unknown; known are %{', %'.join(_GROUPS)}"
@@ -226,10 +226,10 @@ def format_pattern(form: str) -> str:
         pattern = _GROUPS[name]
         if following.startswith("%"):  # 20240517
             pattern = pattern.replace("{1,2}", "{2}").replace("{1,3}", "{3}")
-        pieces.append(pattern)
+        patterns.append(pattern)
     if not used & {"Y", "y"}:
         raise DataFileError(f"the date format {format_value(form)} has no year, %Y or %y")
-    return f"^{''.join(pieces)}$"
+    return f"^{''.join(patterns)}$"
 
 
 def parse_dates(texts: pa.ChunkedArray, formats: Sequence[str]) -> pa.ChunkedArray | None:

@@ -65,13 +65,13 @@ class LoweredLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
 
     def whole(self) -> Any:
         """Return a module of this function and everything that it calls."""
-        module, seen = self._final_module.clone(), {self}
+        module, linked = self._final_module.clone(), {self}
         waiting = list(self._linking_libraries)
         while waiting:
             library = waiting.pop()
             # Numba's runtime is of another class; see _MEMORY of `lowering`
-            if library not in seen and isinstance(library, LoweredLibrary):
-                seen.add(library)
+            if library not in linked and isinstance(library, LoweredLibrary):
+                linked.add(library)
                 module.link_in(library._get_module_for_linking(), preserve=True)
                 waiting += library._linking_libraries
         return module

@@ -245,7 +245,7 @@ class Choice:
         if trial.spread is not None and trial.has_scores:
             scores[0] = format_mean((trial.scores[names[0]], trial.spread))
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
-        note = ": ".join(part for part in (mark, trial.note) if part)
+        note = ": ".join(text for text in (mark, trial.note) if text)
         return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
 
 
