@@ -131,7 +131,7 @@ def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool,
     print_table(table, output)
     evaluation = evaluate(loaded.model, table, _choice(loaded))
     command = loaded.card.get("command")
-    commands = (*([command] if isinstance(trained_by, str) else []), command_line())
+    commands = (*([command] if isinstance(command, str) else []), command_line())
     write_report(model, evaluation, table, seed, path, output, commands)
     output.text(f"report: {describe_file(path, replaced=replaces)}")
     output.result({"report": str(path), "rows": len(table.test), "scores": evaluation.scores})
