@@ -205,7 +205,7 @@ def has_missing(model: Any, X: Any) -> bool:
 
 
 _LONGEST = 42  # letters of a bound's name
-_WIDTH, _LABEL = 1.2, 0.14  # of the axis relative to the largest value, and of a label relative to the axis
+_WIDTH, _LABEL = 1.19, 0.14  # of the axis relative to the largest value, and of a label relative to the axis
 
 
 @dataclass(eq=False)
