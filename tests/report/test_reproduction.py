@@ -69,8 +69,8 @@ def houses(tmp_path, monkeypatch):
     return tmp_path
 
 
-def train(target, drop, method):
-    options = ["--drop", drop, "--method", method, "--out", "a.hedgerow", "--report", "a.html"]
+def train(target, drop, method, *more):
+    options = ["--drop", drop, "--method", method, "--out", "a.hedgerow", "--report", "a.html", *more]
     assert main(["train", "houses.csv", "--target", target, *options]) == 0
 
 
@@ -102,6 +102,24 @@ def test_code_for_files_of_a_regressor_prints_the_key_figures(houses):
     same = ("median absolute error", "standard deviation of the target")
     for name, title in (*titles.items(), *zip(same, same, strict=True)):
         assert close(found[name], shown[title]), name
+
+
+@pytest.mark.parametrize("split", ["--group", "--time"])
+def test_code_for_files_uses_the_groups_or_times_of_the_split(houses, split):
+    column = {"--group": "street", "--time": "day"}[split]
+    table, number = csv.read_csv("houses.csv"), np.arange(500)
+    csv.write_csv(table.append_column(column, [number % 40 if split == "--group" else number]), "houses.csv")
+    train("sold", "price", "adaboost", split, column)
+    page = (houses / "a.html").read_text(encoding="utf-8")
+    assert f"RowColumns({split[2:]}={column!r})" in listings(page)[0]
+    assert printed(listings(page)[0])["errors"] == tiles(page)["errors"]
+
+
+def test_code_after_a_refit_fits_the_model_that_was_evaluated(houses):
+    train("price", "sold", "gradient", "--refit")
+    (code,) = listings((houses / "a.html").read_text(encoding="utf-8"))
+    assert "model.fit(X_train, y_train)" in code
+    assert "load(" not in code
 
 
 def test_code_for_another_file_uses_all_its_rows(houses):

@@ -67,25 +67,32 @@ def file_code(facts: Facts) -> list[str] | None:
         card = load_card(facts.model_file)
     except (ModelFileError, OSError):
         return None
-    if card is None or "recipe" not in card or "hold_out" not in card:
+    # after a refit the file holds another model than the one that was evaluated
+    if card is None or "recipe" not in card or "hold_out" not in card or card.get("refit"):
         return None
     model, data = (str(Path(path).name) for path in (facts.model_file, facts.data_file))
+    split = card["hold_out"]
+    columns = {name: split[name] for name in ("group", "time") if split.get(name) is not None}
+    imports = ["from hedgerow import load", "from hedgerow.datafiles import read_typed"]
     rows = ["X_test, y_test = X, y"]
     if facts.n_train:
-        share, seed = card["hold_out"]["share"], card["hold_out"]["seed"]
+        imports.append("from hedgerow.selection import hold_out, take_rows")
+        order = ", order=order" if columns else ""
         rows = [
-            f'train, test = hold_out(y, "{facts.task}", {share!r}, {seed!r})',
+            f'train, test = hold_out(y, "{facts.task}", {split["share"]!r}, {split["seed"]!r}{order})',
             "X_train, y_train = take_rows(X, train), y[train]",
             "X_test, y_test = take_rows(X, test), y[test]",
         ]
+        if columns:
+            imports.append("from hedgerow.cli.row_columns import RowColumns")
+            arguments = ", ".join(f"{name}={column!r}" for name, column in columns.items())
+            rows.insert(0, f"order = RowColumns({arguments}).order(table)")
     return [
-        "from hedgerow.datafiles import Recipe, read_typed",
-        "from hedgerow.io import load, load_card",
-        *(["from hedgerow.selection import hold_out, take_rows"] if facts.n_train else []),
+        *imports,
         "",
-        f"model = load({model!r})",
-        f'recipe = Recipe.from_dict(load_card({model!r})["recipe"])',
-        f"table = read_typed({data!r})",
+        f"loaded = load({model!r})",
+        "model, recipe = loaded.estimator, loaded.recipe",
+        f"table = read_typed({data!r}, options=recipe.read_options)",
         "table = table.filter(recipe.has_label(table))",
         "X, y = recipe.features(table), recipe.labels(table)",
         *rows,
