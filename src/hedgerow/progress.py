@@ -22,7 +22,6 @@ _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line
 _REDRAW_SECONDS = 0.1  # faster is unreadable, and a slow terminal would delay the computation
 _LOG_SHARE, _LOG_SECONDS = 0.1, 1.0  # steps and seconds between two lines of a log
-_active: list["ProgressBar"] = []  # the innermost last
 
 
 class ProgressBar:

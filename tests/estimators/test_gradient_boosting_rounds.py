@@ -242,10 +242,14 @@ def test_fit_rejects_callbacks_that_are_not_callable(callbacks):
 # --- progress
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_without_a_terminal_nothing_is_printed(capfd, verbose):
-    regressor(verbose=verbose).fit(*numbers())
+def test_without_a_terminal_progress_is_a_few_plain_lines(capfd):
+    regressor(verbose=0).fit(*numbers())
     assert capfd.readouterr() == ("", "")
+    model = regressor(verbose=1).fit(*numbers())
+    printed, lines = capfd.readouterr()
+    assert printed == ""
+    assert lines.splitlines()[-1].endswith(f"train {model.history_['train_loss'][-1]:.5f}")
+    assert lines.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("verbose", [1, True])

@@ -24,7 +24,6 @@ from input_cases import (
 )
 
 cases = st.sampled_from(EVERY)
-DAY = dt.datetime(2020, 2, 29, tzinfo=dt.UTC)
 
 
 # --- frames of numbers: values from 0 to 9, None for missing -> a column of some dtype
@@ -160,8 +159,6 @@ NO_TABLES = {
     "texts": pd.DataFrame(columns(["x"] * 12)),
     "string dtype": pd.DataFrame(columns(pd.Series(["x"] * 12, dtype="string"))),
     "complex": pd.DataFrame(columns(np.ones(12) * 1j)),
-    "dates": pd.DataFrame(columns(pd.date_range("2020", periods=12))),
-    "dates with a zone": pd.DataFrame(columns(pd.date_range("2020", periods=12, tz="UTC"))),
     "durations": pd.DataFrame(columns(pd.timedelta_range("1D", periods=12))),
     "periods": pd.DataFrame(columns(pd.period_range("2020", periods=12, freq="D"))),
     "intervals": pd.DataFrame(columns(pd.interval_range(0, 12))),
@@ -177,7 +174,6 @@ NO_TABLES = {
     "polars, lists": pl.DataFrame(columns([[1]] * 12)),
     "polars, arrays": pl.DataFrame(columns(pl.Series([[1, 2]] * 12, dtype=pl.Array(pl.Int64, 2)))),
     "polars, structs": pl.DataFrame(columns([{"x": 1}] * 12)),
-    "polars, dates": pl.DataFrame(columns([DAY] * 12)),
     "polars, durations": pl.DataFrame(columns([dt.timedelta(1)] * 12)),
     "polars, times": pl.DataFrame(columns([dt.time(1)] * 12)),
     "polars, bytes": pl.DataFrame(columns([b"x"] * 12)),
@@ -187,7 +183,6 @@ NO_TABLES = {
     "Arrow, lists": pa.table(columns([[1]] * 12)),
     "Arrow, structs": pa.table(columns([{"x": 1}] * 12)),
     "Arrow, maps": pa.table(columns(pa.array([[("x", 1)]] * 12, pa.map_(pa.string(), pa.int64())))),
-    "Arrow, dates": pa.table(columns([DAY] * 12)),
     "Arrow, bytes": pa.table(columns([b"x"] * 12)),
     "Arrow, equal names": pa.table([pa.array(range(12))] * 2, names=["a", "a"]),
     "Arrow, no rows": pa.table({"a": pa.array([], pa.float64())}),

@@ -19,7 +19,7 @@ MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # modules with another n
 USERS = ("plots", "vision", "cli", "dask", "skops")  # extras that the package imports
 OPTIONAL = {name for extra in USERS for name in EXTRAS[extra]}
 TRANSITIVE = {"llvmlite": "numba"}  # installed by another one, in the version that it needs
-USER = {"pandas"}  # imported only where the user has it
+USER = {"pandas", "duckdb"}  # imported only where the user has it
 
 
 def module_of(name):

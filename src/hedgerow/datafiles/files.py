@@ -46,9 +46,11 @@ def read_data(
         rows are left out. JSON lines. Parquet. Arrow's file and stream formats, Feather. Each may be
         compressed by gzip, bzip2, xz, Zstandard or LZ4, or be the only file of a zip archive. A workbook of
         Excel (.xlsx): its first sheet, or ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite,
-        ``file.duckdb::table`` of DuckDB. ``-`` is standard input. columns : sequence of str, optional Read
-        these columns only, in this order. options : ReadOptions, optional The encoding, the decimal sign,
-        further markers of missing values, and formats of dates.
+        ``file.duckdb::table`` of DuckDB. ``-`` is standard input.
+    columns : sequence of str, optional
+        Read these columns only, in this order.
+    options : ReadOptions, optional
+        The encoding, the decimal sign, further markers of missing values, and formats of dates.
 
     Returns
     -------

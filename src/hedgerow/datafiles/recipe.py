@@ -197,7 +197,11 @@ class Recipe:
         >>> recipe.apply_frame(pl.DataFrame({"b": [0, 0], "a": ["1.5", "NA"]})).to_pydict()
         {'a': [1.5, None]}
         """
-        return self.features(frame_to_arrow(frame, {column.name for column in self.columns}))
+        wanted = {column.name for column in self.columns}
+        table = frame_to_arrow(frame, wanted)
+        if len(table.column_names) < len(wanted):
+            table = frame_to_arrow(frame)  # the error proposes a similar name
+        return self.features(table)
 
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.

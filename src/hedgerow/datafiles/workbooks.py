@@ -5,6 +5,7 @@ text, whose type is inferred as that of a text file.
 """
 
 import datetime as dt
+import importlib
 import io
 import warnings
 from typing import Any
@@ -55,7 +56,8 @@ def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list
 
 def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], list[Finding]]:
     """Return the rows of a sheet that are not empty, as wide as its last column."""
-    openpyxl = require_extra("openpyxl", extra="cli")
+    require_extra("openpyxl", extra="cli")
+    openpyxl = importlib.import_module("openpyxl")
     findings: list[Finding] = []
     try:
         with warnings.catch_warnings():

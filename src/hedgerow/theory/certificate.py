@@ -269,7 +269,9 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as numbers, strings and lists."""
         fields = {
-            _INAPPLICABLE if name == "inapplicable" else name: value for name, value in asdict(self).items()
+            _INAPPLICABLE if name == "inapplicable" else name: value
+            for name, value in asdict(self).items()
+            if value or name != "subject"  # most certificates are of the model itself
         }
         return {"format": FORMAT, "condition of all bounds": ALWAYS, **fields}
 
