@@ -100,6 +100,19 @@ class Forest(PickledWithoutCache):
         arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
         return Forest(**arrays)
 
+    def every(self, first: int, size: int, step: int) -> "Forest":
+        """Return the trees first to first + size - 1 of every `step` trees."""
+        trees = np.arange(self.n_trees)
+        chosen = (trees % step >= first) & (trees % step < first + size)
+        nodes = np.repeat(chosen, np.diff(self.starts))
+        numbers = self.set_number[nodes]
+        arrays = {name: array[nodes] for name, array in self.arrays().items() if len(array) == len(nodes)}
+        arrays["starts"] = np.concatenate([[0], np.cumsum(np.diff(self.starts)[chosen])])
+        arrays["output"] = self.output[chosen]
+        arrays["sets"] = self.sets[numbers[numbers >= 0]]
+        arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
+        return Forest(**arrays)
+
     def with_values(self, values: Floats, output: int) -> "Forest":
         """Return the same splits with other values; all trees add to one output."""
         return replace(self, value=values, output=np.full(self.n_trees, output, np.int32))
@@ -219,22 +232,47 @@ class Predictor:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(PickledWithoutCache):
-    """An additive model: start scores and trees; round r owns trees r * outputs to (r + 1) * outputs - 1."""
+    """An additive model: start scores and trees, or the mean of such models, one for each of several folds.
+
+    A round owns `trees_per_round` trees: one per output, and with folds first those of fold 0, then those of
+    fold 1, and so on. Their leaf values are divided by the number of folds already, and `start` is the mean of
+    `fold_starts`, so that scores are computed as without folds.
+    """
 
     start: Floats  # (outputs,)
     bins: Bins
     forest: Forest
+    fold_starts: Floats | None = None  # (folds, outputs)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of models that this one is the mean of."""
+        return 1 if self.fold_starts is None else len(self.fold_starts)
+
+    @property
+    def trees_per_round(self) -> int:
+        """The number of trees of a round."""
+        return len(self.start) * self.n_folds
 
     @property
     def n_rounds(self) -> int:
         """The number of rounds."""
-        return self.forest.n_trees // len(self.start)
+        return self.forest.n_trees // self.trees_per_round
 
     def cut(self, n_rounds: int) -> "TreeModel":
         """Return a model of the first rounds."""
         if n_rounds == self.n_rounds:
             return self
-        return TreeModel(self.start, self.bins, self.forest.select(range(n_rounds * len(self.start))))
+        return replace(self, forest=self.forest.select(range(n_rounds * self.trees_per_round)))
+
+    def fold_model(self, fold: int) -> "TreeModel":
+        """Return the model of one fold."""
+        if self.fold_starts is None:
+            return self
+        n_outputs = len(self.start)
+        trees = self.forest.every(fold * n_outputs, n_outputs, self.trees_per_round)
+        trees = replace(trees, value=trees.value * self.n_folds)
+        return TreeModel(self.fold_starts[fold], self.bins, trees)
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -246,7 +284,8 @@ class TreeModel(PickledWithoutCache):
         """Running sums (rounds + 1,) of the largest absolute values of the start and of every round."""
         in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
         largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])
-        of_rounds = largest.reshape(self.n_rounds, len(self.start)).max(axis=1)
+        by_fold = largest.reshape(self.n_rounds, self.n_folds, len(self.start))
+        of_rounds = by_fold.sum(axis=1).max(axis=1)
         return np.cumsum([np.abs(self.start).max(), *of_rounds])
 
     def scores(self, table: Table, n_threads: int) -> Floats:
@@ -257,9 +296,9 @@ class TreeModel(PickledWithoutCache):
 
     def staged_scores(self, table: Table, n_threads: int) -> Iterator[Floats]:
         """Yield the raw scores after every round; the array is reused."""
-        scores, outputs = self._start_scores(table.n_rows), len(self.start)
+        scores, n_trees = self._start_scores(table.n_rows), self.trees_per_round
         for number in range(self.n_rounds):
-            trees = range(number * outputs, (number + 1) * outputs)
+            trees = range(number * n_trees, (number + 1) * n_trees)
             self.predictor.add_scores(table, scores, n_threads, trees)
             yield scores
 

@@ -45,6 +45,8 @@ class FitSize:
         Rows of evaluation sets.
     n_held_out : int
         Training rows that are held out for validation.
+    n_folds : int
+        Models that are fitted at the same time.
     n_rounds : int
         1 if early stopping or a callback may end the fit.
     is_copied : bool
@@ -63,6 +65,7 @@ class FitSize:
     max_bins: int = MAX_BINS
     n_evaluated: int = 0
     n_held_out: int = 0
+    n_folds: int = 1
     n_rounds: int = 1
     is_copied: bool = False
     is_remote: bool = False
@@ -139,6 +142,8 @@ def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, i
     histograms   16 B a slot, B entries: slots up to 128 MB and two more; 24 B a thread
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
+
+    With folds, all but the codes as often as there are folds.
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
@@ -154,6 +159,7 @@ def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, i
         "nodes": 2 * n_leaves * (NODE.itemsize + 8),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
+    estimate = {name: bytes_ * (1 if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()}
     estimate = size.or_encoding(estimate)
     if size.is_remote:  # shards hold packed statistics only, for most losses
         estimate |= {"gradients": 0, "statistics": 8 * n_outputs * n}

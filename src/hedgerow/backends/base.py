@@ -3,7 +3,7 @@
 A backend owns everything that is as large as the rows: codes, targets, scores, gradients and statistics. The
 engine calls it a few times per round and receives trees:
 
-    rows = backend.training_rows(fit, train)
+    rows = backend.training_rows([fit], train)[0]
     for every round:
         gradients = rows.gradients()
         trees     = rows.fit(gradients, iteration)
@@ -13,7 +13,7 @@ engine calls it a few times per round and receives trees:
 other machines. All backends return identical trees.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ from hedgerow.threads import Team
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, one per output, as node records with leaf values."""
+    """The trees of a round, as node records with leaf values: one per output, of each fold if there are any."""
 
     trees: list[NDArray[np.void]]
     n_leaves: int
@@ -114,8 +114,8 @@ class TrainingRows(EvaluationRows, Protocol):
 class Backend(Protocol):
     """Creates the rows of a fit from datasets."""
 
-    def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingRows:
-        """Encode the training rows and compute their first scores."""
+    def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
+        """Encode the training rows and compute their first scores, for each of some fits with the same bins."""
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> EvaluationRows:
         """Encode an evaluation set and compute its first scores."""

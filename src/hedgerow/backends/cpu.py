@@ -7,14 +7,14 @@ Only `grower` and `add_trees` read the codes, so the codes may also be in shards
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.base import TreeFit, TreeRound
+from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
@@ -170,9 +170,12 @@ class TrainingScores(TreeScores):
 class CpuBackend:
     """The backend for tables in memory."""
 
-    def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingScores:
+    def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Encode the training rows and compute their first scores."""
-        codes = fit.bins.encode(train.table, fit.team)
+        codes = fits[0].bins.encode(train.table, fits[0].team)
+        return [self._training_scores(fit, train, codes) for fit in fits]
+
+    def _training_scores(self, fit: TreeFit, train: Dataset, codes: BinnedTable) -> TrainingScores:
         rows = _tree_scores(fit, train, fit.loss_weight, codes)
         chosen, validation = fit.options.validation_rows, None
         if chosen is not None:
@@ -199,9 +202,10 @@ def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], Non
     """Return a function that adds the leaf values of trees to the scores of encoded rows."""
 
     def add_trees(trees: Trees, raw: Floats) -> None:
-        forest = Forest.of(trees, range(len(trees)))
-        for output, scores in enumerate(raw):
-            forest.add_coded_scores(codes, output, scores, team)
+        outputs = [tree % len(raw) for tree in range(len(trees))]
+        forest = Forest.of(trees, outputs)
+        for tree, output in enumerate(outputs):
+            forest.add_coded_scores(codes, tree, raw[output], team)
 
     return add_trees
 

@@ -10,7 +10,7 @@ far, and the call is repeated.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -40,8 +40,20 @@ _NO_ROWS = np.empty(0, np.uint32)
 class ShardedBackend:
     """The backend for remote tables."""
 
-    def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingRows:
-        """Create the shards of the training rows."""
+    def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
+        """Create the shards of the training rows, for each fit its own."""
+        rows: list[TrainingRows] = []
+        try:
+            for fit in fits:
+                own = train if fit is fits[-1] else replace(train)  # the last one may release the targets
+                rows.append(self._training_rows(fit, own))
+        except BaseException:
+            for one in rows:
+                one.close()
+            raise
+        return rows
+
+    def _training_rows(self, fit: TreeFit, train: Dataset) -> TrainingRows:
         shards = _training_shards(fit, train)
         with _closed_on_error(shards):
             shards.restore()
@@ -199,7 +211,9 @@ class ShardEvaluationRows:
         """Add the trees of a round to the scores."""
         call = self._shards.shards.call
         self._shards.update(
-            lambda: [call("add_tree", output, nodes) for output, nodes in enumerate(fitted.trees)]
+            lambda: [
+                call("add_tree", tree % self._loss.n_outputs, nodes) for tree, nodes in enumerate(fitted.trees)
+            ]
         )
 
     def mean_loss(self) -> float:
@@ -273,10 +287,10 @@ def _adds_trees(shards: RestorableShards, rows: RowNumbers | None) -> Callable[[
     """Return a function that adds the leaf values of trees to the scores of rows; None for all rows."""
 
     def add_trees(trees: Trees, raw: Floats) -> None:
-        for output, nodes in enumerate(trees):
+        for tree, nodes in enumerate(trees):
             found, _ = shards.retry(partial(shards.shards.call, "leaf_ids", nodes))
             leaf_ids = np.concatenate(found)
-            raw[output] += nodes["value"][leaf_ids if rows is None else leaf_ids[rows]]
+            raw[tree % len(raw)] += nodes["value"][leaf_ids if rows is None else leaf_ids[rows]]
 
     return add_trees
 

@@ -7,17 +7,21 @@ another library) and adds these to the scores (Friedman 2001; second order: Chen
 are in memory, in files or on a cluster: see `hedgerow.backends.base`.
 """
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow._typing import Floats
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
 from hedgerow.backends.sharded import ShardedBackend
-from hedgerow.binning import find_bins
+from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting.callbacks import HistoryDict
+from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
 from hedgerow.forest import Forest, TreeModel
@@ -43,6 +47,9 @@ class GradientBoostingOptions(FitOptions):
     max_bins: int = 255
     newton: bool = True  # fit trees to gradients and hessians, not to gradients only
     subsample: float = 1.0  # fraction of the rows that are drawn for every round
+    n_folds: int = 1  # models that the fitted one is the mean of
+    folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
+    evaluates_folds: bool = True  # compute the out-of-fold loss in every round
 
 
 @dataclass(eq=False)
@@ -67,7 +74,7 @@ def fit_gradient_boosting(
     rounds: list[Any] = []
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
-        ensemble = _start_ensemble(train, options, previous, rounds, team)
+        ensemble = _start_ensemble(train, options, previous, rounds, team, stack)
         training = ensemble.training_rows(train)
         stack.callback(training.close)
         others = []
@@ -93,7 +100,9 @@ def _require_memory(
 ) -> None:
     """Raise MemoryError if the fit needs more memory than is available."""
     n_outputs = options.loss.n_outputs
-    size = options.size(train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins)
+    size = options.size(
+        train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
+    )
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
         n_leaves = min(growth.max_leaves(n_rows), max(1, n_rows // growth.min_samples_leaf))
@@ -143,19 +152,28 @@ class GradientRule:
 
 
 def _start_ensemble(
-    train: Dataset, options: GradientBoostingOptions, previous: Model | None, rounds: list[Any], team: Team
+    train: Dataset,
+    options: GradientBoostingOptions,
+    previous: Model | None,
+    rounds: list[Any],
+    team: Team,
+    stack: ExitStack,
 ) -> "_TreeEnsemble | MemberEnsemble":
-    weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
-    start = previous.start if previous else options.loss.start(train.y, weight)
     if options.estimator is None and not isinstance(previous, MemberModel):
-        return _TreeEnsemble(train, options, previous, rounds, start, weight, team)
+        return _TreeEnsemble(train, options, previous, rounds, team, stack)
     if options.estimator is not None and not isinstance(previous, TreeModel):
+        weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
+        start = previous.start if previous else options.loss.start(train.y, weight)
         return MemberEnsemble(options, previous, rounds, start, weight, team)
     raise TypeError(f"a {type(previous).__name__} cannot be resumed with estimator={options.estimator!r}")
 
 
 class _TreeEnsemble:
-    """Trees on binned columns."""
+    """Trees on binned columns: one model, or one for each fold and their mean.
+
+    rounds : all rounds so far, without those of the `previous` model
+    stack : closes the teams of the folds
+    """
 
     def __init__(
         self,
@@ -163,35 +181,60 @@ class _TreeEnsemble:
         options: GradientBoostingOptions,
         previous: TreeModel | None,
         rounds: list[TreeRound],
-        start: Floats,
-        weight: Floats | None,
         team: Team,
+        stack: ExitStack,
     ) -> None:
         n_rows = train.table.n_rows
         weights = Weights.of(train.sample_weight, n_rows, options.validation_rows)
         bins = previous.bins if previous else find_bins(
             train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
         )  # fmt: skip
-        self._rounds = rounds
-        self._fit = TreeFit(options, bins, start, weights, weight, team, previous, self._forest)
+        self._previous, self._rounds, self._options = previous, rounds, options
+        at_once = not isinstance(train.table, RemoteTable)
+        self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once and options.n_folds > 1)
+        self._fits = [self._fit_of(fold, train, bins) for fold in range(options.n_folds)]
+        starts = np.stack([fit.start for fit in self._fits])
+        self._fold_starts = starts if options.folds is not None else None
+        start = np.array([math.fsum(of_output) / len(starts) for of_output in starts.T])
+        self._whole = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
+
+    def _fit_of(self, fold: int, train: Dataset, bins: Bins) -> TreeFit:
+        options, previous = self._options, self._previous
+        if options.folds is not None:
+            options = fold_options(options, fold)
+        weights = Weights.of(train.sample_weight, train.table.n_rows, options.validation_rows)
+        loss_weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
+        before = None if previous is None else previous.fold_model(fold)
+        start = options.loss.start(train.y, loss_weight) if before is None else before.start
+        return TreeFit(
+            options, bins, start, weights, loss_weight, self._teams.teams[fold], before,
+            lambda: self.model().fold_model(fold).forest,
+        )  # fmt: skip
 
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
-        return _backend_for(train.table).training_rows(self._fit, train)
+        y, folds = train.y, self._options.folds
+        rows = _backend_for(train.table).training_rows(self._fits, train)
+        if folds is None:
+            return rows[0]
+        training = FoldTrainingRows(rows, y, train.sample_weight, folds, self._teams)
+        if not self._options.evaluates_folds:
+            training.validation = None
+        return training
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
-        return _backend_for(rows.table).evaluation_rows(self._fit, rows)
+        return _backend_for(rows.table).evaluation_rows(self._whole, rows)
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""
-        return TreeModel(self._fit.start, self._fit.bins, self._forest())
+        return TreeModel(self._whole.start, self._whole.bins, self._forest(), self._fold_starts)
 
     def _forest(self) -> Forest:
-        outputs = list(range(self._fit.options.loss.n_outputs)) * len(self._rounds)
-        forest = Forest.of([tree for done in self._rounds for tree in done.trees], outputs)
-        previous = self._fit.previous
-        return Forest.join(previous.forest, forest) if previous else forest
+        n_outputs = self._options.loss.n_outputs
+        trees = [tree for done in self._rounds for tree in done.trees]
+        forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))])
+        return Forest.join(self._previous.forest, forest) if self._previous else forest
 
 
 def _backend_for(table: Table) -> Backend:

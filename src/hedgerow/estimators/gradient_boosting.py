@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
+from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.estimators import parameters
@@ -45,6 +46,7 @@ _ALLOWED: dict[str, Allowed] = {
     "max_bins": whole(2, 255),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True)),
     "newton": flag(),
+    "n_folds": parameters.any_of(*FOLD_COUNTS) | nothing(),
     "estimator": parameters.regressor() | nothing(),
 }
 
@@ -72,6 +74,12 @@ class GradientBoostingBase(BoostingBase):
                 f"estimator={self.estimator!r} cannot continue a model of {kind}; with warm_start=True it "
                 "must stay None or stay a regressor"
             )
+        n_folds = model.n_folds if isinstance(model, TreeModel) else 1
+        if (self.n_folds or 1) != n_folds:
+            raise ValueError(
+                f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
+                "must stay the same"
+            )
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         if type(self._make_loss(n_classes)) is not type(self.loss_):
             raise ValueError(
@@ -93,8 +101,34 @@ class GradientBoostingBase(BoostingBase):
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
             subsample=float(self.subsample),
+            **self._fold_options(data),
         )
         return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
+
+    def _fold_options(self, data: FitInput) -> dict[str, Any]:
+        """Return the options of a fit with folds, which need no other validation rows."""
+        if self.n_folds is None:
+            return {}
+        self._check_folds(data)
+        classes = None if data.target.classes is None else data.train.y
+        weight, n_folds = data.train.sample_weight, int(self.n_folds)
+        return {
+            "n_folds": n_folds,
+            "folds": draw_folds(classes, weight, data.n_rows, n_folds, data.seed),
+            "evaluates_folds": not data.evaluation_sets,
+            "validation_rows": None,
+        }
+
+    def _check_folds(self, data: FitInput) -> None:
+        loss, weight = self._make_loss(data.target.n_classes), data.train.sample_weight
+        n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
+        refused = f"n_folds={self.n_folds} is not allowed with"
+        if self.estimator is not None:
+            raise ValueError(f"{refused} estimator={self.estimator!r}: the models of folds are trees")
+        if type(loss).prepare is not Loss.prepare:
+            raise ValueError(f"{refused} loss={self.loss!r}, which changes from round to round")
+        if n_rows < self.n_folds:
+            raise ValueError(f"n_folds={self.n_folds} is more than the {n_rows} rows")
 
     def _growth_options(self, schema: Schema, loss: Loss, seed: int) -> GrowthOptions:
         constraints: dict[str, Any] = {}
@@ -248,6 +282,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
+        n_folds: int | None = None,
         estimator: Any = None,
         early_stopping: bool | str = False,
         validation_fraction: float = 0.1,
@@ -350,6 +385,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
+        n_folds: int | None = None,
         estimator: Any = None,
         early_stopping: bool | str = False,
         validation_fraction: float = 0.1,

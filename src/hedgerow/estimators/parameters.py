@@ -74,6 +74,12 @@ def one_of(*options: str) -> Allowed:
     return Allowed(lambda v: isinstance(v, str) and v in options, " or ".join(map(repr, options)))
 
 
+def any_of(*numbers: int) -> Allowed:
+    """Allow one of the integers."""
+    description = f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
+    return Allowed(lambda v: whole(0).test(v) and v in numbers, description)
+
+
 def nothing() -> Allowed:
     """Allow None."""
     return Allowed(lambda v: v is None, "None")

@@ -3,6 +3,7 @@
 Rounds have trees (see `trees`) or members (see `members`). Entries and arrays beside those of `sections`:
 
     initial_scores      of gradient boosting, before the first round, one per output
+    fold_scores         the same for the model of every fold, if the model is the mean of several
     loss                {"name": "huber", "parameters": {"alpha": 0.9, "delta": 1.3}}
     steps               the step length of each round with members
 
@@ -18,6 +19,7 @@ Rounds have trees (see `trees`) or members (see `members`). Entries and arrays b
 
 import math
 import reprlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from hedgerow.boosting.adaboost_family import RoundStatistics, rounds_before
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees, VoteModel
 from hedgerow.boosting.anyboost import AnyRule, LogitRule
 from hedgerow.boosting.costs import COSTS, make_cost
+from hedgerow.boosting.folds import FOLD_COUNTS
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.boosting.r2 import LOSSES as R2_LOSSES
 from hedgerow.container import JSON, ModelFileError
@@ -72,6 +75,8 @@ def write_gradient_boosting(model: Any, writer: Writer) -> None:
         writer.entries["steps"] = sections.write_numbers(fitted.steps)
     else:
         write_trees(writer, fitted, model.schema_, model.loss_.n_outputs)
+        if fitted.fold_starts is not None:
+            writer.entries["fold_scores"] = fitted.fold_starts.tolist()
     if is_classifier(model):
         sections.write_row_fingerprints(writer, model)
 
@@ -79,25 +84,46 @@ def write_gradient_boosting(model: Any, writer: Writer) -> None:
 def read_gradient_boosting(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
     loss = _read_loss(reader, estimator, None if classes is None else len(classes))
-    start = reader.entry("initial_scores", list)
-    if not all(type(score) is float for score in start):
-        raise ModelFileError("initial_scores must be a list of numbers")
-    model = _read_gradient_rounds(reader, schema, np.array(start, np.float64), loss.n_outputs)
+    start = _scores(reader.entry("initial_scores", list), "initial_scores")
+    model = _read_gradient_rounds(reader, schema, start, loss.n_outputs)
     sections.read_rounds(reader, estimator, model, schema, classes)
     estimator.loss_ = loss
     if classes is not None:
         sections.read_row_fingerprints(reader, estimator)
 
 
+def _scores(values: list[Any], name: str) -> Floats:
+    if not all(type(score) is float for score in values):
+        raise ModelFileError(f"{name} must be a list of numbers")
+    return np.array(values, np.float64)
+
+
 def _read_gradient_rounds(
     reader: Reader, schema: Schema, start: Floats, n_outputs: int
 ) -> TreeModel | MemberModel:
     if "members" not in reader.entries:
-        return read_trees(reader, schema, start, n_outputs)
+        return _read_folds(reader, read_trees(reader, schema, start, n_outputs))
     require("initial_scores", len(start) == n_outputs, f"{n_outputs} scores are required")
     require("initial_scores", np.isfinite(start), "the scores must be finite")
     members = read_members(reader, n_outputs, MemberSpec.of(schema))
     return MemberModel(start, members, sections.read_numbers(reader, "steps", len(members)))
+
+
+def _read_folds(reader: Reader, model: TreeModel) -> TreeModel:
+    if "fold_scores" not in reader.entries:
+        return model
+    rows = reader.entry("fold_scores", list)
+    require("fold_scores", len(rows) in FOLD_COUNTS, f"{', '.join(map(str, FOLD_COUNTS))} lists are possible")
+    require("fold_scores", all(type(row) is list for row in rows), "it must be a list of lists")
+    n_outputs, n_trees = len(model.start), model.forest.n_trees
+    require("fold_scores", all(len(row) == n_outputs for row in rows), f"{n_outputs} scores are required")
+    starts = np.stack([_scores(row, "fold_scores") for row in rows])
+    require("fold_scores", np.isfinite(starts), "the scores must be finite")
+    means = [math.fsum(of_output) / len(starts) for of_output in starts.T]
+    require("initial_scores", model.start == means, "they must be the means of fold_scores")
+    n_each = n_outputs * len(rows)
+    require("forest.starts", n_trees % n_each == 0, f"every round must have {n_each} trees")
+    return replace(model, fold_starts=starts)
 
 
 def _task(model: Any) -> str:

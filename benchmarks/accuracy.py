@@ -1,0 +1,311 @@
+"""Accuracy of default parameters: many real tables, several repeats, peers with their own defaults.
+
+    python benchmarks/accuracy.py run --tables development --out runs.json
+    python benchmarks/accuracy.py run --tables held-back --out runs.json
+    python benchmarks/accuracy.py report runs.json
+
+A repeat is a random split: three quarters of the rows for training, the others for the loss, which is log-loss for
+classes and the mean squared error for numbers. All libraries get the same data frames and two threads; columns
+of categories are passed as such to all of them. A run adds to the file what it does not have yet. The tables are
+those of accuracy_tables.py; half of them, chosen by the hash of their names, are held back: defaults may be
+studied on the development tables only. To study parameters, pass contenders like
+
+    --contender 'Hedgerow {"learning_rate": 0.05, "n_estimators": 1000}'
+
+The report compares by table, with losses averaged over repeats:
+
+rank      1 for the lowest loss; mean over tables
+wins      the fraction of tables on which a library has a lower loss than CatBoost
+excess    log2 of the loss relative to the lowest on the table; mean over tables
+Elo       from all pairs of libraries and tables by the Bradley-Terry model, 1000 for the mean
+seconds   of all fits and predictions
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from accuracy_tables import CASES, Case
+from hedgerow.text_table import format_table
+
+THREADS = 2
+TEST_FRACTION = 0.25
+REFERENCE = "CatBoost"
+_FLOOR = 1e-15  # of a predicted probability
+
+Fit = Callable[[pd.DataFrame, Any], Any]
+
+
+# --- contenders
+
+
+def _hedgerow(case: Case, seed: int, **parameters: Any) -> Any:
+    import hedgerow
+
+    kind = {
+        "classification": hedgerow.GradientBoostingClassifier,
+        "regression": hedgerow.GradientBoostingRegressor,
+    }
+    return kind[case.task](random_state=seed, n_jobs=THREADS, **parameters)
+
+
+def _lightgbm(case: Case, seed: int, **parameters: Any) -> Any:
+    import lightgbm
+
+    kind = lightgbm.LGBMClassifier if case.task == "classification" else lightgbm.LGBMRegressor
+    return kind(random_state=seed, n_jobs=THREADS, verbose=-1, **parameters)
+
+
+def _xgboost(case: Case, seed: int, **parameters: Any) -> Any:
+    import xgboost
+
+    kind = xgboost.XGBClassifier if case.task == "classification" else xgboost.XGBRegressor
+    return kind(random_state=seed, n_jobs=THREADS, enable_categorical=True, **parameters)
+
+
+def _histogram_boosting(case: Case, seed: int, **parameters: Any) -> Any:
+    from sklearn import ensemble
+
+    kind = {
+        "classification": ensemble.HistGradientBoostingClassifier,
+        "regression": ensemble.HistGradientBoostingRegressor,
+    }
+    return kind[case.task](random_state=seed, categorical_features="from_dtype", **parameters)
+
+
+class _CatBoost:
+    """CatBoost with the columns of categories as texts, as it requires."""
+
+    def __init__(self, case: Case, seed: int, **parameters: Any) -> None:
+        import catboost
+
+        kind = catboost.CatBoostClassifier if case.task == "classification" else catboost.CatBoostRegressor
+        self.model = kind(
+            random_seed=seed, thread_count=THREADS, verbose=False, allow_writing_files=False, **parameters
+        )
+
+    def fit(self, X: pd.DataFrame, y: Any) -> "_CatBoost":
+        self.categories = [name for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)]
+        self.model.fit(self._texts(X), y, cat_features=self.categories)
+        return self
+
+    def _texts(self, X: pd.DataFrame) -> pd.DataFrame:
+        return X.assign(
+            **{name: X[name].astype(object).fillna("missing").astype(str) for name in self.categories}
+        )
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self.model.predict(self._texts(X))
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self.model.predict_proba(self._texts(X))
+
+
+# pytabkit's meta-tuned defaults (Holzmueller, Grinsztajn and Steinwart 2024, "Better by default")
+_LIGHTGBM_TUNED = {
+    "classification": {
+        "n_estimators": 1000, "learning_rate": 0.04, "num_leaves": 50, "subsample": 0.75, "subsample_freq": 1,
+        "colsample_bytree": 0.4, "min_child_samples": 40, "min_child_weight": 1e-7,
+    },
+    "regression": {
+        "n_estimators": 1000, "learning_rate": 0.05, "num_leaves": 100, "subsample": 0.7, "subsample_freq": 1,
+        "colsample_bytree": 0.55, "min_child_samples": 20, "min_child_weight": 1e-7,
+    },
+}  # fmt: skip
+_XGBOOST_TUNED = {
+    "classification": {
+        "n_estimators": 1000, "learning_rate": 0.08, "max_depth": 6, "min_child_weight": 5e-6,
+        "subsample": 0.65, "colsample_bylevel": 0.9, "reg_lambda": 0.0,
+    },
+    "regression": {
+        "n_estimators": 1000, "learning_rate": 0.05, "max_depth": 9, "min_child_weight": 2.0,
+        "subsample": 0.7, "colsample_bylevel": 0.6, "reg_lambda": 0.0,
+    },
+}  # fmt: skip
+
+CONTENDERS: dict[str, Callable[..., Any]] = {
+    "Hedgerow": _hedgerow,
+    "CatBoost": _CatBoost,
+    "LightGBM": _lightgbm,
+    "XGBoost": _xgboost,
+    "HistGradientBoosting": _histogram_boosting,
+    "LightGBM tuned": lambda case, seed: _lightgbm(case, seed, **_LIGHTGBM_TUNED[case.task]),
+    "XGBoost tuned": lambda case, seed: _xgboost(case, seed, **_XGBOOST_TUNED[case.task]),
+}
+
+
+def make_contender(name: str, case: Case, seed: int) -> Any:
+    """Make the estimator of a contender: a name, or a name and parameters as a JSON object."""
+    library, brace, rest = name.partition("{")
+    parameters = json.loads(brace + rest) if brace else {}
+    return CONTENDERS[library.strip()](case, seed, **parameters)
+
+
+# --- one fit
+
+
+def split(case: Case, repeat: int) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
+    """Return the training and test rows of a repeat; classes are numbers."""
+    X, y = case.load()
+    strata = None
+    if case.task == "classification":
+        y = pd.Series(pd.factorize(y, sort=True)[0], index=X.index)
+        kept = y.map(y.value_counts()) >= 8  # a class must be in both parts
+        X, y = X[kept].reset_index(drop=True), pd.Series(pd.factorize(y[kept], sort=True)[0])
+        strata = y
+    return tuple(train_test_split(X, y, test_size=TEST_FRACTION, random_state=repeat, stratify=strata))
+
+
+def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
+    """Fit and evaluate one contender on one repeat."""
+    X_train, X_test, y_train, y_test = split(case, repeat)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make_contender(name, case, repeat).fit(X_train, y_train)
+        fitted = time.perf_counter()
+        if case.task == "classification":
+            predicted = np.clip(np.asarray(model.predict_proba(X_test), np.float64), _FLOOR, 1.0)
+            predicted /= predicted.sum(axis=1, keepdims=True)
+        else:
+            predicted = np.asarray(model.predict(X_test), np.float64).reshape(-1)
+    end = time.perf_counter()
+    if case.task == "classification":
+        loss = float(log_loss(y_test, predicted, labels=np.arange(predicted.shape[1])))
+    else:
+        loss = float(np.mean((y_test.to_numpy() - predicted) ** 2))
+    return {"loss": loss, "fit": fitted - start, "predict": end - fitted}
+
+
+# --- runs
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure what the file does not have yet."""
+    path = Path(options.out)
+    runs = json.loads(path.read_text()) if path.exists() else {}
+    names = options.contender or list(CONTENDERS)
+    cases = [case for case in CASES if _chosen(case, options.tables, options.only)]
+    for case in cases:
+        for name in names:
+            for repeat in range(options.repeats):
+                key = f"{name} | {case.name} | {repeat}"
+                if key in runs:
+                    continue
+                runs[key] = measure(name, case, repeat)
+                found = runs[key]
+                print(f"{key}: {found['loss']:.5g} in {found['fit']:.2f} s", flush=True)
+        partial = path.with_suffix(".part")
+        partial.write_text(json.dumps(runs, indent=0))
+        partial.replace(path)
+
+
+def _chosen(case: Case, tables: str, only: Sequence[str]) -> bool:
+    if only:
+        return case.name in only
+    return tables == "all" or (tables == "held-back") == case.held_back
+
+
+# --- report
+
+
+def report(options: argparse.Namespace) -> None:
+    """Print the comparison of the libraries in files of runs."""
+    runs: dict[str, dict[str, float]] = {}
+    for file in options.files:
+        runs |= json.loads(Path(file).read_text())
+    losses: dict[tuple[str, str], list[float]] = {}
+    seconds: dict[tuple[str, str], float] = {}
+    chosen = {case.name for case in CASES if _chosen(case, options.tables, options.only)}
+    for key, found in runs.items():
+        name, table, _ = key.split(" | ")
+        if table in chosen and (not options.contender or name in options.contender):
+            losses.setdefault((name, table), []).append(found["loss"])
+            seconds[name, table] = seconds.get((name, table), 0.0) + found["fit"] + found["predict"]
+    names = list(dict.fromkeys(name for name, _ in losses))
+    tables = [table for table in sorted(chosen) if all((name, table) in losses for name in names)]
+    means = np.array([[np.mean(losses[name, table]) for name in names] for table in tables])
+    print(f"{len(tables)} tables, {min(map(len, losses.values()))} repeats or more\n")
+    print(_summary(names, tables, means, seconds))
+    if options.by_table:
+        rows = [[table, *(f"{value:.5g}" for value in row)] for table, row in zip(tables, means, strict=True)]
+        print(format_table(["table", *names], rows))
+
+
+def _summary(
+    names: list[str], tables: list[str], means: np.ndarray, seconds: dict[tuple[str, str], float]
+) -> str:
+    ranks = np.apply_along_axis(_ranks, 1, means)
+    excess = np.log2(means / means.min(axis=1, keepdims=True))
+    reference = names.index(REFERENCE) if REFERENCE in names else 0
+    elo = _elo(means)
+    rows = []
+    for i in np.argsort(ranks.mean(axis=0)):
+        error = ranks[:, i].std(ddof=1) / math.sqrt(len(tables)) if len(tables) > 1 else 0.0
+        wins = np.mean(means[:, i] < means[:, reference])
+        total = sum(seconds[names[i], table] for table in tables)
+        rows.append([
+            names[i], f"{ranks[:, i].mean():.2f} ± {error:.2f}", f"{100 * wins:.0f} %",
+            f"{excess[:, i].mean():.4f}", f"{elo[i]:.0f}", f"{total:.1f}",
+        ])  # fmt: skip
+    return format_table(
+        ["library", "rank", f"wins over {names[reference]}", "excess", "Elo", "seconds"], rows
+    )
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    return (
+        (values[:, None] > values[None]).sum(axis=1) + (values[:, None] == values[None]).sum(axis=1) / 2 + 0.5
+    )
+
+
+def _elo(means: np.ndarray) -> np.ndarray:
+    """Return Bradley-Terry strengths as Elo numbers, with one draw between all pairs so that all are finite."""
+    wins = (means[:, :, None] < means[:, None]).sum(axis=0) + 0.5 * (means[:, :, None] == means[:, None]).sum(
+        axis=0
+    )
+    np.fill_diagonal(wins, 0.0)
+    wins += 0.5 * (1 - np.eye(len(wins)))
+    games, strength = wins + wins.T, np.ones(len(wins))
+    for _ in range(1000):
+        strength = wins.sum(axis=1) / (games / (strength[:, None] + strength[None])).sum(axis=1)
+        strength /= np.exp(np.log(strength).mean())
+    return 1000 + 400 * np.log10(strength)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, action in (("run", run), ("report", report)):
+        command = commands.add_parser(name)
+        command.set_defaults(action=action)
+        command.add_argument("--tables", choices=("development", "held-back", "all"), default="development")
+        command.add_argument("--only", nargs="*", default=[], metavar="TABLE")
+        command.add_argument("--contender", action="append", help="a name, with JSON parameters if wanted")
+        if name == "run":
+            command.add_argument("--repeats", type=int, default=3)
+            command.add_argument("--out", required=True)
+        else:
+            command.add_argument("files", nargs="+")
+            command.add_argument("--by-table", action="store_true")
+    options = parser.parse_args(arguments)
+    with contextlib.suppress(BrokenPipeError):
+        options.action(options)
+
+
+if __name__ == "__main__":
+    main()
