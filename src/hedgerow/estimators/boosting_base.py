@@ -115,28 +115,40 @@ class BoostingBase(EnsembleBase, abc.ABC):
     def _uses_evaluation_sets(self, data: FitInput) -> bool:
         return self._stops_early(data.n_rows) or bool(data.callbacks)
 
+    def _n_rounds(self) -> int:
+        """Return the largest number of rounds."""
+        return int(self.n_estimators)
+
     def _check_n_estimators(self, n_rounds: int) -> None:
-        if self.n_estimators < n_rounds:
+        if self._n_rounds() < n_rounds:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is below the {n_rounds} rounds of the fitted model; with "
                 "warm_start=True it must be at least as many"
             )
 
-    def _fit_options(self, kind: type[Options], data: FitInput, **own: Any) -> Options:
+    def _fit_options(
+        self,
+        kind: type[Options],
+        data: FitInput,
+        *,
+        n_iter_no_change: int | None = None,
+        draws_validation_rows: bool = True,
+        **own: Any,
+    ) -> Options:
         """Return options of the engine: those of all methods, and the method's own."""
         stops, rows = self._stops_early(data.n_rows), None
-        if stops and not data.evaluation_sets:
+        if stops and draws_validation_rows and not data.evaluation_sets:
             classes = None if data.target.classes is None else data.train.y
             rows = validation_rows(
                 classes, data.train.sample_weight, data.n_rows, self.validation_fraction, data.seed
             )
         common = {
-            "n_rounds": int(self.n_estimators),
+            "n_rounds": self._n_rounds(),
             "seed": data.seed,
             "estimator": self.estimator,
             "n_threads": resolve_n_jobs(self.n_jobs),
             "chunk_rows": self._chunk_rows,
-            "patience": self.n_iter_no_change if stops else None,
+            "patience": (n_iter_no_change or self.n_iter_no_change) if stops else None,
             "tol": float(self.tol),
             "verbose": int(self.verbose),
             "callbacks": data.callbacks,

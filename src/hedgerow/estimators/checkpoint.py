@@ -188,7 +188,7 @@ class Checkpointer:
         losses = self._notes["base"]
         self.initial_losses = None if losses is None else tuple(losses)
         self.past_rounds = past_rounds(
-            getattr(stored, "history_", {}), int(getattr(estimator, "n_estimators", 0)), self._notes["first"]
+            getattr(stored, "history_", {}), _most_rounds(estimator), self._notes["first"]
         )
 
     def _check_same_fit(self, stored: Any, estimator: Any) -> None:
@@ -202,7 +202,7 @@ class Checkpointer:
             raise ValueError(f"{self._name} is of a warm start from another model; {_ADVICE}")
         if hasattr(estimator, "n_estimators"):
             n_stored = stored.n_estimators_ if hasattr(stored, "n_estimators_") else len(stored.estimators_)
-            if estimator.n_estimators < n_stored:
+            if _most_rounds(estimator) < n_stored:
                 few = f"n_estimators={estimator.n_estimators} is below the {n_stored} rounds"
                 raise ValueError(f"{few} of {self._name}; {_ADVICE}")
 
@@ -303,6 +303,13 @@ def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> l
     ]
 
 
+def _most_rounds(estimator: Any) -> int:
+    """Return the largest number of rounds; 0 for an estimator without rounds."""
+    if hasattr(estimator, "_n_rounds"):
+        return int(estimator._n_rounds())  # noqa: SLF001 - n_estimators may be "auto"
+    return int(getattr(estimator, "n_estimators", 0))
+
+
 def _digests(fingerprint: DataFingerprint) -> dict[str, str | None]:
     return {"X": fingerprint.X, "y": fingerprint.y, "sample_weight": fingerprint.sample_weight}
 
@@ -336,6 +343,8 @@ def different_parameters(
     [('max_depth', 3, 4)]
     """
     before, now = old.get_params(deep=True), new.get_params(deep=True)
+    if isinstance(before.get("n_estimators"), str) != isinstance(now.get("n_estimators"), str):
+        may_change = may_change - {"n_estimators"}  # other parameters follow from n_estimators="auto"
     names = [name for name in dict.fromkeys([*now, *before]) if not _may_change(name, may_change)]
     values = [(name, before.get(name), now.get(name)) for name in names]
     return [one for one in values if not _is_not_stored(*one) and not _same(*one[1:])]

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
+from hedgerow.boosting.sizes import AUTO, MOST_ROUNDS, Sizes, auto_sizes
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
@@ -34,19 +35,25 @@ from hedgerow.losses.base import LogitLink
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
+_AUTO = one_of("auto")
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
+    "n_estimators": whole(1) | _AUTO,
+    "learning_rate": real(0, above=True) | _AUTO,
+    "early_stopping": flag() | _AUTO | nothing(),
+    "n_iter_no_change": whole(1) | _AUTO,
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
-    "min_samples_leaf": whole(1),
+    "min_samples_leaf": whole(1) | _AUTO,
     **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), real(0)),
     **dict.fromkeys(("l1_regularization", "l2_regularization"), real(0)),
     "monotonic_cst": parameters.directions() | nothing(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
-    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True)),
+    **dict.fromkeys(("subsample", "colsample_bytree"), real(0, 1, above=True) | _AUTO),
+    "max_features": real(0, 1, above=True),
     "newton": flag(),
-    "n_folds": parameters.any_of(*FOLD_COUNTS) | nothing(),
+    "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
 }
 
@@ -75,7 +82,7 @@ class GradientBoostingBase(BoostingBase):
                 "must stay None or stay a regressor"
             )
         n_folds = model.n_folds if isinstance(model, TreeModel) else 1
-        if (self.n_folds or 1) != n_folds:
+        if self.n_folds != AUTO and (self.n_folds or 1) != n_folds:
             raise ValueError(
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
@@ -88,49 +95,70 @@ class GradientBoostingBase(BoostingBase):
             )
         return model
 
+    def _n_rounds(self) -> int:
+        return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
+
+    def _stops_early(self, n_rows: int) -> bool:
+        if self.early_stopping is None:
+            return bool(self.n_estimators == AUTO)
+        return super()._stops_early(n_rows)
+
+    def _sizes(self, data: FitInput, loss: Loss) -> Sizes:
+        """Return the parameters that may be "auto", as numbers."""
+        sizes, weight = Sizes(), data.train.sample_weight
+        if self.n_estimators == AUTO:
+            n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
+            sizes = auto_sizes(n_rows, loss.n_outputs)
+            if not self._may_have_folds(loss):
+                sizes = replace(sizes, n_folds=None)
+        given = {field.name: getattr(self, field.name) for field in fields(sizes)}
+        return replace(sizes, **{name: value for name, value in given.items() if value != AUTO})
+
+    def _may_have_folds(self, loss: Loss) -> bool:
+        """Return whether the models are trees, and the loss does not change from round to round."""
+        return self.estimator is None and type(loss).prepare is Loss.prepare
+
     def _run(self, data: FitInput) -> FitResult:
         loss = self._make_loss(data.target.n_classes)
         if data.previous is not None and hasattr(loss, "resume_from"):  # a user's own loss may not have it
             loss.resume_from(self.loss_)
+        sizes = self._sizes(data, loss)
         options = self._fit_options(
             GradientBoostingOptions,
             data,
+            n_iter_no_change=int(sizes.n_iter_no_change),
+            draws_validation_rows=sizes.n_folds is None,
             loss=loss,
-            learning_rate=float(self.learning_rate),
-            growth=self._growth_options(data.schema, loss, data.seed),
+            learning_rate=float(sizes.learning_rate),
+            growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
-            subsample=float(self.subsample),
-            **self._fold_options(data),
+            subsample=float(sizes.subsample),
+            **self._fold_options(data, loss, sizes.n_folds),
         )
         return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
 
-    def _fold_options(self, data: FitInput) -> dict[str, Any]:
+    def _fold_options(self, data: FitInput, loss: Loss, n_folds: int | None) -> dict[str, Any]:
         """Return the options of a fit with folds, which need no other validation rows."""
-        if self.n_folds is None:
+        if n_folds is None:
             return {}
-        self._check_folds(data)
-        classes = None if data.target.classes is None else data.train.y
-        weight, n_folds = data.train.sample_weight, int(self.n_folds)
-        return {
-            "n_folds": n_folds,
-            "folds": draw_folds(classes, weight, data.n_rows, n_folds, data.seed),
-            "evaluates_folds": not data.evaluation_sets,
-            "validation_rows": None,
-        }
-
-    def _check_folds(self, data: FitInput) -> None:
-        loss, weight = self._make_loss(data.target.n_classes), data.train.sample_weight
+        weight = data.train.sample_weight
         n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
-        refused = f"n_folds={self.n_folds} is not allowed with"
+        refused = f"n_folds={n_folds} is not allowed with"
         if self.estimator is not None:
             raise ValueError(f"{refused} estimator={self.estimator!r}: the models of folds are trees")
-        if type(loss).prepare is not Loss.prepare:
+        if not self._may_have_folds(loss):
             raise ValueError(f"{refused} loss={self.loss!r}, which changes from round to round")
-        if n_rows < self.n_folds:
-            raise ValueError(f"n_folds={self.n_folds} is more than the {n_rows} rows")
+        if n_rows < n_folds:
+            raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows")
+        classes = None if data.target.classes is None else data.train.y
+        return {
+            "n_folds": int(n_folds),
+            "folds": draw_folds(classes, weight, data.n_rows, int(n_folds), data.seed),
+            "evaluates_folds": not data.evaluation_sets,
+        }
 
-    def _growth_options(self, schema: Schema, loss: Loss, seed: int) -> GrowthOptions:
+    def _growth_options(self, schema: Schema, loss: Loss, sizes: Sizes, seed: int) -> GrowthOptions:
         constraints: dict[str, Any] = {}
         if self.monotonic_cst is not None:
             constraints["monotonic"] = monotonic_directions(self.monotonic_cst, schema)
@@ -145,13 +173,13 @@ class GradientBoostingBase(BoostingBase):
         return GrowthOptions(
             max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
-            min_samples_leaf=int(self.min_samples_leaf),
+            min_samples_leaf=int(sizes.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
             l1_regularization=float(self.l1_regularization),
             l2_regularization=float(self.l2_regularization),
             categorical_smoothing=float(self.categorical_smoothing),
-            columns_per_tree=float(self.colsample_bytree),
+            columns_per_tree=float(sizes.colsample_bytree),
             columns_per_node=float(self.max_features),
             seed=seed,
             **constraints,
@@ -264,29 +292,29 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         self,
         loss: Any = "log_loss",
         *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        n_estimators: int | str = "auto",
+        learning_rate: float | str = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int | str = "auto",
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
         l2_regularization: float = 3.0,
         max_bins: int = 255,
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
+        subsample: float | str = "auto",
+        colsample_bytree: float | str = "auto",
         max_features: float = 1.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
-        n_folds: int | None = None,
+        n_folds: int | str | None = "auto",
         estimator: Any = None,
-        early_stopping: bool | str = False,
+        early_stopping: bool | str | None = None,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | str = "auto",
         tol: float = 1e-7,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -367,29 +395,29 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         self,
         loss: Any = "squared_error",
         *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        n_estimators: int | str = "auto",
+        learning_rate: float | str = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int | str = "auto",
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
         l2_regularization: float = 3.0,
         max_bins: int = 255,
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
+        subsample: float | str = "auto",
+        colsample_bytree: float | str = "auto",
         max_features: float = 1.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
-        n_folds: int | None = None,
+        n_folds: int | str | None = "auto",
         estimator: Any = None,
-        early_stopping: bool | str = False,
+        early_stopping: bool | str | None = None,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | str = "auto",
         tol: float = 1e-7,
         quantile: float = 0.5,
         alpha: float = 0.9,

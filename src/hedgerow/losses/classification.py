@@ -60,8 +60,16 @@ class BinaryLogLoss(_BinaryLoss):
 
     name = "log_loss"
     kernels = (gradients.fill_logistic, gradients.loss_logistic)
-    step_bound = 4.0  # a leaf of one class has an infinite step (Friedman et al. 2000 clip at 4)
+    step_bound = 4.0  # the best step of a leaf of one class is infinite (Friedman et al. 2000 clip at 4)
     link = LogitLink()
+
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
+        """One Newton step in each leaf (Friedman 2001, algorithm 5), as in scikit-learn.
+
+        A full line search goes to the bound in every leaf of one class, which overfits.
+        """
+        chances = self.link.inverse(raw)
+        return _newton_steps(y - chances, chances, weight, starts, self.step_bound)
 
 
 class Exponential(_BinaryLoss):
@@ -152,12 +160,20 @@ class MultinomialLogLoss(_ClassLoss):
         p = np.empty((1, y.size))
         gradients.softmax(raw, output, p)
         chances, weights = p[0][rows], NO_WEIGHT if weight is None else weight[rows]
-        slope = gradients.leaf_sums((y[rows] == output) - chances, weights, starts)
-        curvature = gradients.leaf_sums(chances * (1.0 - chances), weights, starts)
         factor = (self.n_classes - 1) / self.n_classes
-        with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
-            step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
-        return np.asarray(np.clip(step, -self.step_bound, self.step_bound))
+        residuals = (y[rows] == output) - chances
+        return _newton_steps(residuals, chances, weights, starts, self.step_bound, factor)
+
+
+def _newton_steps(
+    residuals: Floats, chances: Floats, weight: Floats, starts: Integers, bound: float, factor: float = 1.0
+) -> Floats:
+    """Return factor * sum(w residual) / sum(w p (1 - p)) of every leaf, within the bound."""
+    slope = gradients.leaf_sums(residuals, weight, starts)
+    curvature = gradients.leaf_sums(chances * (1.0 - chances), weight, starts)
+    with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
+        step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
+    return np.asarray(np.clip(step, -bound, bound))
 
 
 def _log_loss(options: LossOptions) -> Loss:
