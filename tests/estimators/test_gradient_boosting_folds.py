@@ -154,7 +154,7 @@ def test_an_evaluation_set_stops_the_fit_in_place_of_the_folds():
 
 def test_what_folds_do_not_support_is_refused():
     X, y = numbers()
-    with pytest.raises(ValueError, match="n_folds=3 is not allowed: it must be 2, 4, 8 or 16 or None"):
+    with pytest.raises(ValueError, match="n_folds=3 is not allowed: it must be 2, 4, 8 or 16 or 'auto' or None"):
         regressor(n_folds=3).fit(X, y)
     with pytest.raises(ValueError, match="n_folds=4 is not allowed with loss='huber'"):
         regressor(n_folds=4, loss="huber").fit(X, y)
@@ -162,3 +162,14 @@ def test_what_folds_do_not_support_is_refused():
         regressor(n_folds=4, estimator=hedgerow.DecisionTreeRegressor()).fit(X, y)
     with pytest.raises(ValueError, match="n_folds=16 is more than the 12 rows"):
         regressor(n_folds=16).fit(X[:12], y[:12])
+
+
+def test_the_only_row_of_a_class_is_in_all_models():
+    X, y = classes(60, n_classes=2)
+    y = y.copy()
+    y[7] = 2
+    folds = draw_folds(y.astype(float), None, 60, 4, seed=0)
+    assert folds[7] == NO_FOLD
+    assert np.bincount(folds).tolist()[:4] == [15, 15, 15, 14]
+    model = classifier(**FOLDS, early_stopping=True, min_samples_leaf=1, n_estimators=30).fit(X, y)
+    assert model.predict(X[7:8]) == [2]

@@ -31,7 +31,7 @@ from hedgerow.losses.base import total_weight
 from hedgerow.threads import Team
 
 FOLD_COUNTS = (2, 4, 8, 16)
-NO_FOLD = 255  # of rows of weight zero
+NO_FOLD = 255
 
 
 def draw_folds(
@@ -39,17 +39,20 @@ def draw_folds(
 ) -> NDArray[np.uint8]:
     """Draw the fold of every row: folds of equal size, with equal fractions of every class.
 
-    Rows of weight zero have no fold, so that they equal no rows.
+    Rows of weight zero have no fold, so that they equal no rows; neither has the only row of a class, which all
+    models are fitted to: without it a model cannot know the class.
 
     >>> draw_folds(None, None, 8, 4, seed=0).tolist()
-    [3, 1, 0, 2, 1, 0, 3, 2]
+    [3, 0, 1, 3, 2, 2, 0, 1]
     """
     rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
     draws = np.empty(len(rows), np.uint64)
     draw_rows(seed, FOLDS, n_folds, draws)
-    order = np.lexsort((draws, np.zeros(len(rows)) if classes is None else classes[rows]))
+    groups = np.zeros(len(rows), np.intp) if classes is None else classes[rows].astype(np.intp)
+    order = np.lexsort((draws, groups))
+    order = order[np.bincount(groups)[groups[order]] > 1] if classes is not None else order
     folds = np.full(n_rows, NO_FOLD, np.uint8)
-    folds[rows[order]] = np.arange(len(rows)) % n_folds
+    folds[rows[order]] = np.arange(len(order)) % n_folds
     return folds
 
 

@@ -12,7 +12,7 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
-from hedgerow.boosting.sizes import AUTO, MOST_ROUNDS, Sizes, auto_sizes
+from hedgerow.boosting.sizes import AUTO, FEWEST_ROWS, MOST_ROUNDS, Sizes, auto_sizes
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
@@ -46,12 +46,12 @@ _ALLOWED: dict[str, Allowed] = {
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1) | _AUTO,
     **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), real(0)),
-    **dict.fromkeys(("l1_regularization", "l2_regularization"), real(0)),
+    "l1_regularization": real(0),
+    "l2_regularization": real(0) | _AUTO,
     "monotonic_cst": parameters.directions() | nothing(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
-    **dict.fromkeys(("subsample", "colsample_bytree"), real(0, 1, above=True) | _AUTO),
-    "max_features": real(0, 1, above=True),
+    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
@@ -100,7 +100,7 @@ class GradientBoostingBase(BoostingBase):
 
     def _stops_early(self, n_rows: int) -> bool:
         if self.early_stopping is None:
-            return bool(self.n_estimators == AUTO)
+            return bool(self.n_estimators == AUTO and n_rows >= FEWEST_ROWS)
         return super()._stops_early(n_rows)
 
     def _sizes(self, data: FitInput, loss: Loss) -> Sizes:
@@ -108,7 +108,7 @@ class GradientBoostingBase(BoostingBase):
         sizes, weight = Sizes(), data.train.sample_weight
         if self.n_estimators == AUTO:
             n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
-            sizes = auto_sizes(n_rows, loss.n_outputs)
+            sizes = auto_sizes(n_rows, loss.n_outputs, classes=data.target.classes is not None)
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
         given = {field.name: getattr(self, field.name) for field in fields(sizes)}
@@ -126,6 +126,7 @@ class GradientBoostingBase(BoostingBase):
         options = self._fit_options(
             GradientBoostingOptions,
             data,
+            n_rounds=int(sizes.n_estimators),
             n_iter_no_change=int(sizes.n_iter_no_change),
             draws_validation_rows=sizes.n_folds is None,
             loss=loss,
@@ -177,10 +178,10 @@ class GradientBoostingBase(BoostingBase):
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
             l1_regularization=float(self.l1_regularization),
-            l2_regularization=float(self.l2_regularization),
+            l2_regularization=float(sizes.l2_regularization),
             categorical_smoothing=float(self.categorical_smoothing),
             columns_per_tree=float(sizes.colsample_bytree),
-            columns_per_node=float(self.max_features),
+            columns_per_node=float(sizes.max_features),
             seed=seed,
             **constraints,
         )
@@ -300,11 +301,11 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
-        l2_regularization: float = 3.0,
+        l2_regularization: float | str = "auto",
         max_bins: int = 255,
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
-        max_features: float = 1.0,
+        max_features: float | str = "auto",
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,
@@ -403,11 +404,11 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
-        l2_regularization: float = 3.0,
+        l2_regularization: float | str = "auto",
         max_bins: int = 255,
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
-        max_features: float = 1.0,
+        max_features: float | str = "auto",
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,

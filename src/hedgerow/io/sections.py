@@ -123,7 +123,8 @@ def _is_random(model: Any) -> bool:
     """Whether the fit used the seed; if not, any seed gives the same model."""
     validated = model.early_stopping is True or model.best_iteration_ is not None
     members = hasattr(model.model_, "members")  # a learner of another library may be random itself
-    drawn = validated or members or any(getattr(model, name, 1) < 1 for name in _RANDOM_SHARES)
+    drawn = validated or members or getattr(model.model_, "n_folds", 1) > 1
+    drawn = drawn or any(getattr(model, name, 1) not in (1, "auto") for name in _RANDOM_SHARES)
     drawn = drawn or getattr(model, "resample", False) or getattr(model, "on_chance", "stop") == "restart"
     return drawn or isinstance(model.random_state, int | np.integer)
 
