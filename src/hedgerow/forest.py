@@ -235,8 +235,8 @@ class TreeModel(PickledWithoutCache):
     """An additive model: start scores and trees, or the mean of such models, one for each of several folds.
 
     A round owns `trees_per_round` trees: one per output, and with folds first those of fold 0, then those of
-    fold 1, and so on. Their leaf values are divided by the number of folds already, and `start` is the mean of
-    `fold_starts`, so that scores are computed as without folds.
+    fold 1, and so on. Their leaf values are divided by the number of folds already, and `start` is the mean
+    of `fold_starts`, so that scores are computed as without folds.
     """
 
     start: Floats  # (outputs,)

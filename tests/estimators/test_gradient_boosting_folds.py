@@ -154,7 +154,9 @@ def test_an_evaluation_set_stops_the_fit_in_place_of_the_folds():
 
 def test_what_folds_do_not_support_is_refused():
     X, y = numbers()
-    with pytest.raises(ValueError, match="n_folds=3 is not allowed: it must be 2, 4, 8 or 16 or 'auto' or None"):
+    with pytest.raises(
+        ValueError, match="n_folds=3 is not allowed: it must be 2, 4, 8 or 16 or 'auto' or None"
+    ):
         regressor(n_folds=3).fit(X, y)
     with pytest.raises(ValueError, match="n_folds=4 is not allowed with loss='huber'"):
         regressor(n_folds=4, loss="huber").fit(X, y)

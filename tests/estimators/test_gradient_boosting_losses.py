@@ -93,8 +93,8 @@ def test_first_order_is_scikit_learns_algorithm(loss, depth):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_first_order_classification_is_that_of_scikit_learn(n_classes):
-    # Both fit trees to residuals and take one Newton step in each leaf; the values of X fit into bins. The seed is
-    # one without splits of equal gain, which scikit-learn chooses at random.
+    # Both fit trees to residuals and take one Newton step in each leaf; the values of X fit into bins. The
+    # seed is one without splits of equal gain, which scikit-learn chooses at random.
     X, y = classes(400, n_classes, seed=1)
     options = {"max_depth": 3, "min_samples_leaf": 5, "n_estimators": 20}
     mine = classifier(newton=False, max_leaf_nodes=None, **options).fit(X, y)

@@ -31,7 +31,7 @@ from hedgerow.threads import Team
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, as node records with leaf values: one per output, of each fold if there are any."""
+    """The trees of a round, as node records with leaf values: one per output, and with folds of each fold."""
 
     trees: list[NDArray[np.void]]
     n_leaves: int
@@ -115,7 +115,7 @@ class Backend(Protocol):
     """Creates the rows of a fit from datasets."""
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
-        """Encode the training rows and compute their first scores, for each of some fits with the same bins."""
+        """Encode the training rows and compute their first scores, for each of several fits."""
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> EvaluationRows:
         """Encode an evaluation set and compute its first scores."""

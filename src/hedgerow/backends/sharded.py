@@ -212,7 +212,8 @@ class ShardEvaluationRows:
         call = self._shards.shards.call
         self._shards.update(
             lambda: [
-                call("add_tree", tree % self._loss.n_outputs, nodes) for tree, nodes in enumerate(fitted.trees)
+                call("add_tree", tree % self._loss.n_outputs, nodes)
+                for tree, nodes in enumerate(fitted.trees)
             ]
         )
 

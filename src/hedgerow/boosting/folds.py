@@ -4,11 +4,11 @@
     fold 1:  [training   | validation | training   | training  ]   model 1
     ...
 
-The model of a fold is fitted to the rows of all other folds. Every round grows the trees of all models, so that
-the losses of the folds, each under the model that was not fitted to it, are an out-of-fold loss of all rows. It
-decides the number of rounds, the same for all, and no row is lost to validation. The mean of the scores has
-less variance than one model (Breiman 1996, "Bagging predictors"; cross-validated committees: Parmanto,
-Munro and Doyle 1996).
+The model of a fold is fitted to the rows of all other folds. Every round grows the trees of all models, so
+that the losses of the folds, each under the model that was not fitted to it, are an out-of-fold loss of all
+rows. It decides the number of rounds, the same for all, and no row is lost to validation. The mean of the
+scores has less variance than one model (Breiman 1996, "Bagging predictors"; cross-validated committees:
+Parmanto, Munro and Doyle 1996).
 
 The number of folds is a power of two: leaf values can then be divided by it, and multiplied again when a
 fit is resumed, without rounding.
@@ -39,8 +39,8 @@ def draw_folds(
 ) -> NDArray[np.uint8]:
     """Draw the fold of every row: folds of equal size, with equal fractions of every class.
 
-    Rows of weight zero have no fold, so that they equal no rows; neither has the only row of a class, which all
-    models are fitted to: without it a model cannot know the class.
+    Rows of weight zero have no fold, so that they equal no rows; neither has the only row of a class, which
+    all models are fitted to: without it a model cannot know the class.
 
     >>> draw_folds(None, None, 8, 4, seed=0).tolist()
     [3, 0, 1, 3, 2, 2, 0, 1]
@@ -133,7 +133,9 @@ class FoldTrainingRows:
         self._fitted: list[TreeRound] = []
         held_out = [_weight_of(y, weight, np.flatnonzero(folds == fold)) for fold in range(len(models))]
         self._trained = [math.fsum(held_out) - one for one in held_out]
-        self.validation: FoldValidation | None = FoldValidation([model.validation for model in models], held_out)
+        self.validation: FoldValidation | None = FoldValidation(
+            [model.validation for model in models], held_out
+        )
 
     def gradients(self) -> None:
         """Do nothing: `fit` computes the gradients of a model when it grows its trees."""

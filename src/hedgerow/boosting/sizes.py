@@ -13,8 +13,12 @@ AUTO = "auto"
 MOST_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
 FEWEST_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
 _FOLDS_UP_TO = 50_000  # rows: the mean of eight models
-_FEW_FOLDS_UP_TO = 200_000  # rows: the mean of four; with more rows, a tenth of them for validation loses little
-_MANY_OUTPUTS = 8  # trees of a round above which four folds are enough: the trees of many classes cost as much
+_FEW_FOLDS_UP_TO = (
+    200_000  # rows: the mean of four; with more rows, a tenth of them for validation loses little
+)
+_MANY_OUTPUTS = (
+    8  # trees of a round above which four folds are enough: the trees of many classes cost as much
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ def auto_sizes(n_rows: int, n_outputs: int, *, classes: bool) -> Sizes:
     elif n_rows <= _FEW_FOLDS_UP_TO:
         n_folds = 4
     return Sizes(
-        min_samples_leaf=5,
+        min_samples_leaf=5 if classes else 2,
         l2_regularization=10.0 if classes else 3.0,  # hessians of classes are at most 1/4, of numbers 1
         subsample=0.75,
         colsample_bytree=0.7,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
@@ -190,6 +191,12 @@ class GradientBoostingBase(BoostingBase):
         super()._set_fitted(result, data)
         self.loss_ = result.loss
 
+    @property
+    def n_folds_(self) -> int:
+        """Number of models that the fitted one is the mean of."""
+        check_is_fitted(self)
+        return self.model_.n_folds if isinstance(self.model_, TreeModel) else 1
+
     @supports_dask
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf numbers of the rows.
@@ -197,7 +204,7 @@ class GradientBoostingBase(BoostingBase):
         Returns
         -------
         int32 array of shape (n_samples, n_trees)
-            Trees in the order they were grown; with several classes, one per class in every round.
+            Trees in the order they were grown: in every round those of each fold, with one tree per class.
         """
         model = self._tree_model("apply")
         table = self._read(X)
@@ -213,23 +220,28 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     loss : {"log_loss", "exponential"} or object
         "exponential" and custom losses, objects with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``, are
         for two classes.
-    n_estimators : int
-        Number of rounds; with several classes, each round grows one tree per class.
-    learning_rate : float
+    n_estimators : int or "auto"
+        Number of rounds; with several classes, each round grows one tree per class. With "auto", validation
+        decides the number, up to 1000, and every parameter that is "auto" follows from the table; see Notes.
+    learning_rate : float or "auto"
         Shrinkage: factor of each step.
     max_leaf_nodes, max_depth : int or None
         Limits of a tree, which is grown best first; None for no limit.
-    min_samples_leaf, min_child_weight : int, float
+    min_samples_leaf, min_child_weight : int (or "auto"), float
         Minimal number of rows and minimal sum of hessians of a leaf.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
-    l1_regularization, l2_regularization : float
+    l1_regularization, l2_regularization : float (l2: or "auto")
         Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
         influence the choice of splits.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
-    subsample, colsample_bytree, max_features : float
+    subsample, colsample_bytree, max_features : float or "auto"
         Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
+    n_folds : 2, 4, 8, 16, None or "auto"
+        The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
+        model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
+        decides the number of rounds if the fit stops early.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
@@ -239,15 +251,17 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
         Columns that may be used together on a path of a tree.
     newton : bool
-        Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
+        Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
+        leaf values are found by a line search, or by one Newton step for "log_loss".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
         trees, bins and constraints are then ignored.
-    early_stopping : bool or "auto"
-        Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
+    early_stopping : bool, "auto" or None
+        Stop when the validation loss no longer falls; None does so if `n_estimators` is "auto", "auto" above
+        10,000 rows.
     validation_fraction : float
-        Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
-    n_iter_no_change, tol : int, float
+        Fraction of the training rows that is used for validation if there are no folds and no `eval_set`.
+    n_iter_no_change, tol : int (or "auto"), float
         Rounds without an improvement of more than `tol` that stop the fit. Rounds after the best are dropped.
     class_weight : dict, "balanced" or None
         Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
@@ -271,8 +285,20 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
         Fraction of each column in the total gain; `importances("split")` counts splits.
+    n_folds_ : int
+        Number of models that the fitted one is the mean of; 1 without folds.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
+    `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
+    With `n_estimators="auto"` it means `learning_rate=0.1`, for classes `min_samples_leaf=5` and
+    `l2_regularization=10`, for numbers 2 and 3, `subsample=0.75`, `colsample_bytree=0.7`,
+    `max_features=0.7`, `n_iter_no_change=20`, and `n_folds=8` up to 50,000 rows (4 with more than 8 classes),
+    4 up to 200,000 rows and None beyond, where a tenth of the rows is used for validation. With fewer than
+    32 rows it is 100 rounds of one model. Numbers that are passed are always used.
 
     Examples
     --------
@@ -351,8 +377,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     loss : str or object
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
         user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
-    n_estimators : int
-        Number of rounds, with one tree each.
+    n_estimators : int or "auto"
+        Number of rounds, with one tree each; "auto" as in `GradientBoostingClassifier`.
     l1_regularization, l2_regularization : float
         Penalties of the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
         and "huber", where a line search finds these, they only influence the choice of splits.
@@ -361,8 +387,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
     learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, categorical_features, categorical_smoothing
-        As in `GradientBoostingClassifier`.
+    max_bins, subsample, colsample_bytree, max_features, n_folds, categorical_features, categorical_smoothing
+        As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
     monotonic_cst, interaction_cst, newton, estimator
         As in `GradientBoostingClassifier`.
     early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
@@ -370,7 +396,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
 
     Attributes
     ----------
-    n_estimators_, n_iter_, history_, best_iteration_, feature_importances_
+    n_estimators_, n_iter_, history_, best_iteration_, feature_importances_, n_folds_
         As in `GradientBoostingClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
