@@ -60,8 +60,8 @@ def leaf_ids(nodes, codes):
 
 
 class PlainBackend:
-    def training_rows(self, fit, train):
-        return PlainRows(fit, train, fit.loss_weight)
+    def training_rows(self, fits, train):
+        return [PlainRows(fit, train, fit.loss_weight) for fit in fits]
 
     def evaluation_rows(self, fit, rows):
         return PlainRows(fit, rows, rows.sample_weight)

@@ -124,7 +124,7 @@ def test_clone_and_parameters():
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert copy.set_params(n_estimators=3, learning_rate=0.3).n_estimators == 3
-    assert model.n_estimators == 100
+    assert model.n_estimators == "auto"
     with pytest.raises(ValueError, match="Invalid parameter 'leaves'"):
         model.set_params(leaves=3)
     nested = GradientBoostingRegressor(estimator=Ridge()).set_params(estimator__alpha=7.0)

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 from boosting_cases import REGRESSION_LOSSES, classes, classifier, numbers, regressor, signal, target
 from hedgerow.losses import BinaryLogLoss, Huber, LogLink, MultinomialLogLoss, SquaredError
-from loss_cases import PseudoHuber
+from loss_cases import LogCosh, LogCoshHessian1, PseudoHuber
 
 
 def held_out(loss, newton):
@@ -183,6 +183,15 @@ def test_a_custom_loss_learns_with_line_search_and_early_stopping():
         loss=PseudoHuber(), newton=False, early_stopping=True, n_estimators=50, random_state=0
     ).fit(X, y)
     assert min(model.history_["validation_loss"]) < 0.4 * model.history_["validation_loss"][0]
+
+
+@pytest.mark.parametrize("loss", [LogCosh(), LogCoshHessian1()])
+@pytest.mark.parametrize("offset", [30.0, 5000.0])
+def test_a_custom_loss_fits_a_target_far_from_zero(loss, offset):
+    X, y = numbers()
+    near, far = (regressor(loss=loss).fit(X, y + by) for by in (0.0, offset))
+    assert np.mean(np.abs(far.predict(X) - y - offset)) < 0.6 * np.mean(np.abs(y - np.median(y)))
+    np.testing.assert_allclose(far.predict(X) - offset, near.predict(X), rtol=0, atol=1e-3)
 
 
 class Broken(Square):

@@ -19,18 +19,21 @@ from sklearn.metrics import (
 from hedgerow.losses import (
     AbsoluteError,
     BinaryLogLoss,
+    CustomLoss,
     Exponential,
     Gamma,
     Huber,
+    IdentityLink,
     MultinomialLogLoss,
     Poisson,
     Quantile,
     SquaredError,
     Tweedie,
 )
-from loss_cases import MAKERS, fill, leaves, sample
+from loss_cases import MAKERS, LogCoshHessian1, fill, leaves, sample
 
 ALL = pytest.mark.parametrize("name", MAKERS)
+OF_SCORES = [make for make in MAKERS.values() if isinstance(make().link, IdentityLink)]
 FORMULAS = {"huber", "two outputs", "binary", "multinomial"}  # Friedman's, for the steps of leaves
 EXACT_STEPS = set(MAKERS) - FORMULAS
 
@@ -142,6 +145,15 @@ def test_start_is_the_best_constant(name, weighted):
     for k in range(loss.n_outputs):
         best = least(lambda by, k=k: constant(by, k), -3.0, 3.0)
         assert constant(0.0) <= best + 1e-14 * (1 + abs(best))
+
+
+@pytest.mark.parametrize("make", [*OF_SCORES, lambda: CustomLoss(LogCoshHessian1())], ids=lambda f: f().name)
+@pytest.mark.parametrize("offset", [30.0, 5000.0, -1e6])
+def test_the_start_moves_with_the_target(make, offset):
+    loss = make()
+    y, _ = sample(loss, n=41)
+    moved = loss.start(y + offset, None)
+    assert moved - offset == pytest.approx(loss.start(y, None), rel=0, abs=1e-11 * abs(offset))
 
 
 @pytest.mark.parametrize("name", sorted(EXACT_STEPS))

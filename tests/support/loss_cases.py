@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from hedgerow.elementary import exp, log1p, sigmoid
 from hedgerow.losses import LOSSES, BinaryLogLoss, CustomLoss, Exponential, MultinomialLogLoss, Tweedie
 from hedgerow.losses.base import LossOptions
 
@@ -20,6 +21,25 @@ class PseudoHuber:
         return (raw - y) / root, 1 / (square * root)
 
 
+class LogCosh:
+    """log(2 cosh(raw - y)); the second derivative rounds to 0 where raw is far from y."""
+
+    def loss(self, y, raw):
+        size = np.abs(raw - y)
+        return size + log1p(exp(-2 * size))
+
+    def gradient_hessian(self, y, raw):
+        slope = 2 * sigmoid(2 * (raw - y)) - 1
+        return slope, 1 - slope**2
+
+
+class LogCoshHessian1(LogCosh):
+    """The same with a hessian that is not the second derivative."""
+
+    def gradient_hessian(self, y, raw):
+        return super().gradient_hessian(y, raw)[0], np.ones_like(y)
+
+
 OPTIONS = LossOptions(quantile=0.3, alpha=0.7, power=1.4)
 
 MAKERS = {
@@ -31,6 +51,7 @@ MAKERS = {
     "two outputs": lambda: MultinomialLogLoss(2),
     "multinomial": lambda: MultinomialLogLoss(4),
     "custom": lambda: CustomLoss(PseudoHuber()),
+    "custom log-cosh": lambda: CustomLoss(LogCosh()),
 }
 
 

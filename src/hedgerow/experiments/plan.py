@@ -249,6 +249,8 @@ class Maker:
         boosted: dict[str, Any] = {"n_estimators": learners or self.learners, "n_jobs": self.n_jobs}
         if rate is not None:
             boosted["learning_rate"] = rate
+        elif name == GRADIENT:
+            boosted["learning_rate"] = 0.1
         seeded: dict[str, Any] = {"random_state": self.random_state}
         trees = partial(RandomForestClassifier, n_jobs=self.n_jobs, **seeded)
         linear = partial(LogisticRegression, max_iter=1000)

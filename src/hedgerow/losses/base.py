@@ -141,8 +141,8 @@ class Loss(abc.ABC):
     constant_hessian : bool
         The hessian is 1 in every row.
     requires_line_search : bool
-        The second derivative is not used, because it is zero almost everywhere: the hessian is filled with
-        1, and leaf values must come from `line_search`.
+        The second derivative is not used, because it is zero, or almost zero far from the target: the hessian
+        is filled with 1, `leaf_steps` is overridden, and leaf values come from `line_search`.
     splittable : bool
         Threads may call `fill` on ranges of rows. Otherwise call it once, for all rows.
     step_bound : float
