@@ -74,14 +74,32 @@ def _xgboost(case: Case, seed: int, **parameters: Any) -> Any:
     return kind(random_state=seed, n_jobs=THREADS, enable_categorical=True, **parameters)
 
 
-def _histogram_boosting(case: Case, seed: int, **parameters: Any) -> Any:
-    from sklearn import ensemble
+class _HistogramBoosting:
+    """scikit-learn's histogram boosting; it accepts up to 255 categories, columns of more become numbers."""
 
-    kind = {
-        "classification": ensemble.HistGradientBoostingClassifier,
-        "regression": ensemble.HistGradientBoostingRegressor,
-    }
-    return kind[case.task](random_state=seed, categorical_features="from_dtype", **parameters)
+    def __init__(self, case: Case, seed: int, **parameters: Any) -> None:
+        from sklearn import ensemble
+
+        kind = {
+            "classification": ensemble.HistGradientBoostingClassifier,
+            "regression": ensemble.HistGradientBoostingRegressor,
+        }
+        self.model = kind[case.task](random_state=seed, categorical_features="from_dtype", **parameters)
+
+    def fit(self, X: pd.DataFrame, y: Any) -> "_HistogramBoosting":
+        kinds = {name: X[name].dtype for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)}
+        self.many = [name for name, kind in kinds.items() if len(kind.categories) > 255]
+        self.model.fit(self._numbers(X), y)
+        return self
+
+    def _numbers(self, X: pd.DataFrame) -> pd.DataFrame:
+        return X.assign(**{name: X[name].cat.codes for name in self.many})
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self.model.predict(self._numbers(X))
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self.model.predict_proba(self._numbers(X))
 
 
 class _CatBoost:
@@ -139,7 +157,7 @@ CONTENDERS: dict[str, Callable[..., Any]] = {
     "CatBoost": _CatBoost,
     "LightGBM": _lightgbm,
     "XGBoost": _xgboost,
-    "HistGradientBoosting": _histogram_boosting,
+    "HistGradientBoosting": _HistogramBoosting,
     "LightGBM tuned": lambda case, seed: _lightgbm(case, seed, **_LIGHTGBM_TUNED[case.task]),
     "XGBoost tuned": lambda case, seed: _xgboost(case, seed, **_XGBOOST_TUNED[case.task]),
 }

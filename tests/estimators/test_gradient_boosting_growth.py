@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from boosting_cases import (
     REGRESSION_LOSSES,
@@ -268,9 +269,11 @@ def test_random_state_may_be_a_generator():
     generator = np.random.RandomState(3)
     first, second = (regressor(subsample=0.5, random_state=generator).fit(X, y) for _ in range(2))
     assert not same_forests(first, second)
-    assert not same_forests(
-        regressor(subsample=0.5).fit(X, y), regressor(subsample=0.5).fit(X, y)
-    )  # None: a new seed every time
+    random = regressor(subsample=0.5, random_state=None)
+    assert not same_forests(clone(random).fit(X, y), random.fit(X, y))  # a new seed every time
+    assert same_forests(
+        regressor(subsample=0.5).fit(X, y), regressor(subsample=0.5, random_state=0).fit(X, y)
+    )
 
 
 def test_subsample_draws_its_share_of_rows_anew():

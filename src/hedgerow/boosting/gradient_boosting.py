@@ -190,7 +190,8 @@ class _TreeEnsemble:
             train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
         )  # fmt: skip
         self._previous, self._rounds, self._options = previous, rounds, options
-        at_once = not isinstance(train.table, RemoteTable)
+        # shards have threads of their own, and a user's loss is called by one thread at a time
+        at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
         self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once and options.n_folds > 1)
         self._fits = [self._fit_of(fold, train, bins) for fold in range(options.n_folds)]
         starts = np.stack([fit.start for fit in self._fits])

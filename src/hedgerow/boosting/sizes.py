@@ -7,18 +7,14 @@ They are functions of the shape of the table only, so that the same rows in memo
 have the same model. `benchmarks/accuracy.py` is the study behind them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 AUTO = "auto"
 MOST_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
 FEWEST_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
-_FOLDS_UP_TO = 50_000  # rows: the mean of eight models
-_FEW_FOLDS_UP_TO = (
-    200_000  # rows: the mean of four; with more rows, a tenth of them for validation loses little
-)
-_MANY_OUTPUTS = (
-    8  # trees of a round above which four folds are enough: the trees of many classes cost as much
-)
+_EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
+_FOUR_FOLDS = 400_000  # of four; beyond, a tenth of the rows for validation loses little
+_FEW_COLUMNS = 4  # that a node of many classes draws from, at least
 
 
 @dataclass(frozen=True)
@@ -36,22 +32,19 @@ class Sizes:
     n_estimators: int = 100
 
 
-def auto_sizes(n_rows: int, n_outputs: int, *, classes: bool) -> Sizes:
+def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
     """Return the sizes for n_estimators="auto" and a table with so many rows of positive weight.
 
-    >>> auto_sizes(1000, 1, classes=True).n_folds, auto_sizes(1_000_000, 1, classes=True).n_folds
+    >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
     (8, None)
     """
     if n_rows < FEWEST_ROWS:
         return Sizes()
-    n_folds: int | None = None
-    if n_rows <= _FOLDS_UP_TO and n_outputs <= _MANY_OUTPUTS:
-        n_folds = 8
-    elif n_rows <= _FEW_FOLDS_UP_TO:
-        n_folds = 4
-    return Sizes(
+    n_folds = next(
+        (folds for folds, most in ((8, _EIGHT_FOLDS), (4, _FOUR_FOLDS)) if n_rows * n_outputs <= most), None
+    )
+    sizes = Sizes(
         min_samples_leaf=5 if classes else 2,
-        l2_regularization=10.0 if classes else 3.0,  # hessians of classes are at most 1/4, of numbers 1
         subsample=0.75,
         colsample_bytree=0.7,
         max_features=0.7,
@@ -59,3 +52,8 @@ def auto_sizes(n_rows: int, n_outputs: int, *, classes: bool) -> Sizes:
         n_iter_no_change=20,
         n_estimators=MOST_ROUNDS,
     )
+    if n_outputs > 1:  # the trees of a round share the work: each may see less
+        share = min(0.7, max(0.25, _FEW_COLUMNS / n_columns))
+        return replace(sizes, colsample_bytree=1.0, max_features=share)
+    # hessians of two classes are at most 1/4, those of numbers are 1
+    return replace(sizes, l2_regularization=10.0) if classes else sizes

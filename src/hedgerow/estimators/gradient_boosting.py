@@ -109,7 +109,9 @@ class GradientBoostingBase(BoostingBase):
         sizes, weight = Sizes(), data.train.sample_weight
         if self.n_estimators == AUTO:
             n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
-            sizes = auto_sizes(n_rows, loss.n_outputs, classes=data.target.classes is not None)
+            sizes = auto_sizes(
+                n_rows, data.schema.n_columns, loss.n_outputs, classes=data.target.classes is not None
+            )
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
         given = {field.name: getattr(self, field.name) for field in fields(sizes)}
@@ -269,7 +271,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     warm_start : bool
         Add rounds to the fitted model.
     random_state : int, RandomState or None
-        Seed of subsampling, column sampling and validation rows.
+        Seed of folds, sampled rows and columns, and validation rows. By default 0, so that a fit can be
+        repeated; None draws another seed for every fit.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     verbose : int
@@ -294,11 +297,12 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
     `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
-    With `n_estimators="auto"` it means `learning_rate=0.1`, for classes `min_samples_leaf=5` and
-    `l2_regularization=10`, for numbers 2 and 3, `subsample=0.75`, `colsample_bytree=0.7`,
-    `max_features=0.7`, `n_iter_no_change=20`, and `n_folds=8` up to 50,000 rows (4 with more than 8 classes),
-    4 up to 200,000 rows and None beyond, where a tenth of the rows is used for validation. With fewer than
-    32 rows it is 100 rounds of one model. Numbers that are passed are always used.
+    With `n_estimators="auto"` it means `learning_rate=0.1`, `min_samples_leaf=5` (2 for numbers),
+    `l2_regularization=3` (10 for two classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7`
+    (with three or more classes 1 and a quarter of the columns, at least 4), `n_iter_no_change=20`, and
+    `n_folds=8` if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of
+    the rows is used for validation. With fewer than 32 rows it is 100 rounds of one model. Numbers that are
+    passed are always used.
 
     Examples
     --------
@@ -345,7 +349,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         tol: float = 1e-7,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -450,7 +454,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         alpha: float = 0.9,
         power: float = 1.5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

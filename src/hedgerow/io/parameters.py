@@ -22,6 +22,7 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -198,8 +199,10 @@ def write_parameters(estimator: Any, writer: Writer, level: int = 0) -> dict[str
     for name in ("loss", "cost"):
         if not isinstance(values.get(name, ""), str):
             raise ModelFileError(f"{name}={values[name]!r} is an object; {held_by_name(name)}")
-    if not isinstance(values.get("random_state"), int | np.integer):
-        values.pop("random_state", None)
+    if "random_state" in values and not isinstance(values["random_state"], int | np.integer):
+        del values["random_state"]
+        if signature(type(estimator)).parameters["random_state"].default is not None:
+            values["random_state"] = None
     if callable(values.get("oob_score")):
         values["oob_score"] = True
     learner = values.pop("estimator", None)
