@@ -11,15 +11,17 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
 from hedgerow.backends.sharded import ShardedBackend
-from hedgerow.binning import Bins, find_bins
+from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
@@ -159,64 +161,78 @@ def _start_ensemble(
     team: Team,
     stack: ExitStack,
 ) -> "_TreeEnsemble | MemberEnsemble":
+    of_models, starts, weight = [options], list[Floats](), None
+    if options.folds is not None:
+        of_models = [fold_options(options, fold) for fold in range(options.n_folds)]
+    for fold, own in enumerate(of_models):
+        weight = mask_weights(train.sample_weight, own.validation_rows, len(train.y))
+        if previous is None:
+            starts.append(own.loss.start(train.y, weight))
+        elif isinstance(previous, TreeModel) and previous.fold_starts is not None:
+            starts.append(previous.fold_starts[fold])
+        else:
+            starts.append(previous.start)
     if options.estimator is None and not isinstance(previous, MemberModel):
-        return _TreeEnsemble(train, options, previous, rounds, team, stack)
+        return _TreeEnsemble(train, options, of_models, starts, previous, rounds, team, stack)
     if options.estimator is not None and not isinstance(previous, TreeModel):
-        weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
-        start = previous.start if previous else options.loss.start(train.y, weight)
-        return MemberEnsemble(options, previous, rounds, start, weight, team)
+        return MemberEnsemble(options, previous, rounds, starts[0], weight, team)
     raise TypeError(f"a {type(previous).__name__} cannot be resumed with estimator={options.estimator!r}")
 
 
 class _TreeEnsemble:
     """Trees on binned columns: one model, or one for each fold and their mean.
 
+    of_models, starts : the options and the start scores of every model
     rounds : all rounds so far, without those of the `previous` model
-    stack : closes the teams of the folds
+    stack : closes the teams of the models
     """
 
     def __init__(
         self,
         train: Dataset,
         options: GradientBoostingOptions,
+        of_models: Sequence[GradientBoostingOptions],
+        starts: Sequence[Floats],
         previous: TreeModel | None,
         rounds: list[TreeRound],
         team: Team,
         stack: ExitStack,
     ) -> None:
-        n_rows = train.table.n_rows
+        n_rows, self._options, self._previous, self._rounds = train.table.n_rows, options, previous, rounds
         weights = Weights.of(train.sample_weight, n_rows, options.validation_rows)
         bins = previous.bins if previous else find_bins(
             train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
         )  # fmt: skip
-        self._previous, self._rounds, self._options = previous, rounds, options
-        # shards have threads of their own, and a user's loss is called by one thread at a time
-        at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
-        self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once and options.n_folds > 1)
-        self._fits = [self._fit_of(fold, train, bins) for fold in range(options.n_folds)]
-        starts = np.stack([fit.start for fit in self._fits])
-        self._fold_starts = starts if options.folds is not None else None
-        start = np.array([math.fsum(of_output) / len(starts) for of_output in starts.T])
-        self._whole = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
-
-    def _fit_of(self, fold: int, train: Dataset, bins: Bins) -> TreeFit:
-        options, previous = self._options, self._previous
+        self._teams: FoldTeams | None = None
+        self._fold_starts: Floats | None = None
+        start, before = starts[0], [previous]
         if options.folds is not None:
-            options = fold_options(options, fold)
-        weights = Weights.of(train.sample_weight, train.table.n_rows, options.validation_rows)
-        loss_weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
-        before = None if previous is None else previous.fold_model(fold)
-        start = options.loss.start(train.y, loss_weight) if before is None else before.start
-        return TreeFit(
-            options, bins, start, weights, loss_weight, self._teams.teams[fold], before,
-            lambda: self.model().fold_model(fold).forest,
-        )  # fmt: skip
+            # shards have threads of their own, and a user's loss is called by one thread at a time
+            at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
+            self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once)
+            before = [previous and previous.fold_model(fold) for fold in range(options.n_folds)]
+            self._fold_starts = np.stack(starts)
+            start = np.array([math.fsum(scores) / options.n_folds for scores in zip(*starts, strict=True)])
+        self._fits = [
+            TreeFit(
+                own,
+                bins,
+                starts[model],
+                Weights.of(train.sample_weight, n_rows, own.validation_rows),
+                mask_weights(train.sample_weight, own.validation_rows, n_rows),
+                self._teams.teams[model] if self._teams else team,
+                before[model],
+                partial(self._forest_of, model),
+            )
+            for model, own in enumerate(of_models)
+        ]
+        self._whole = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
 
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
         rows = _backend_for(train.table).training_rows(self._fits, train)
-        if folds is None:
+        if folds is None or self._teams is None:
             return rows[0]
         training = FoldTrainingRows(rows, y, train.sample_weight, folds, self._teams)
         if not self._options.evaluates_folds:
@@ -230,6 +246,10 @@ class _TreeEnsemble:
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""
         return TreeModel(self._whole.start, self._whole.bins, self._forest(), self._fold_starts)
+
+    def _forest_of(self, model: int) -> Forest:
+        """Return all trees of one model so far."""
+        return self.model().fold_model(model).forest
 
     def _forest(self) -> Forest:
         n_outputs = self._options.loss.n_outputs
