@@ -112,6 +112,8 @@ class GradientBoostingBase(BoostingBase):
             sizes = auto_sizes(
                 n_rows, data.schema.n_columns, loss.n_outputs, classes=data.target.classes is not None
             )
+            if loss.requires_line_search:  # a quantile of few rows is biased
+                sizes = replace(sizes, min_samples_leaf=Sizes().min_samples_leaf)
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
         given = {field.name: getattr(self, field.name) for field in fields(sizes)}
@@ -297,12 +299,12 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
     `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
-    With `n_estimators="auto"` it means `learning_rate=0.1`, `min_samples_leaf=5` (2 for numbers),
-    `l2_regularization=3` (10 for two classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7`
-    (with three or more classes 1 and a quarter of the columns, at least 4), `n_iter_no_change=20`, and
-    `n_folds=8` if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of
-    the rows is used for validation. With fewer than 32 rows it is 100 rounds of one model. Numbers that are
-    passed are always used.
+    With `n_estimators="auto"` it means `learning_rate=0.1`, `min_samples_leaf=5` (2 for numbers, 20 for
+    medians and quantiles), `l2_regularization=3` (10 for two classes), `subsample=0.75`,
+    `colsample_bytree=0.7`, `max_features=0.7` (with three or more classes 1 and a quarter of the columns, at
+    least 4), `n_iter_no_change=20`, and `n_folds=8` if rows times outputs are at most 100,000, 4 up to
+    400,000 and None beyond, where a tenth of the rows is used for validation. With fewer than 32 rows it is
+    100 rounds of one model. Numbers that are passed are always used.
 
     Examples
     --------
