@@ -56,6 +56,10 @@ CASES = {
     "boosting, samples": (GradientBoostingClassifier(**FEW, early_stopping=False, subsample=0.7), "label"),
     "boosting, columns": (GradientBoostingRegressor(**FEW, max_features=0.5, min_samples_leaf=40), "number"),
     "boosting, absolute error": (GradientBoostingRegressor(**FEW, loss="absolute_error"), "number"),
+    "boosting, folds": (
+        GradientBoostingRegressor(**FEW, n_folds=2, subsample=0.7, early_stopping=True),
+        "number",
+    ),
     "boosting, validation rows": (
         GradientBoostingRegressor(n_estimators=6, random_state=1, early_stopping=True, n_iter_no_change=2),
         "number",
