@@ -123,11 +123,11 @@ def format_score(value: float | None) -> str:
     >>> format_score(0.98765), format_score(1.0), format_score(9.03225), format_score(55.5)
     ('0.9877', '1.0000', '9.032', '55.50')
     >>> format_score(14361.2), format_score(0.0000412345), format_score(None)
-    ('14361', '0.00004123', '–')
+    ('14,361', '0.00004123', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     size = abs(value)
     if size == 0 or 1e-4 <= size <= 1:
         return f"{value:.4f}"
-    return f"{value:.0f}" if 1e4 <= size < 1e15 else format_number(value)
+    return f"{value:,.0f}" if 1e4 <= size < 1e15 else format_number(value)
