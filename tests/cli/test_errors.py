@@ -129,9 +129,9 @@ BAD = {
     "no label": (["train", "no_label.csv", "--target", "y"], FAILED, ["'y'"]),
     "free text": (["train", "text.parquet", "--target", "y"], FAILED, ["'remark'", "--categorical"]),
     "nested column": (
-        ["train", "nested.parquet", "--target", "y", "--strict"],
+        ["train", "nested.parquet", "--target", "y", "--strict", "--force"],
         FAILED,
-        ["'parts'", "This works: hedgerow train nested.parquet --target y --strict --drop parts"],
+        ["'parts'", "This works: hedgerow train nested.parquet --target y --strict --force --drop parts"],
     ),
     "date format without a column": ([*TRAIN, "--date-format", "%Y"], USAGE, ["COLUMN=FORMAT"]),
     "unknown date directive": ([*TRAIN, "--date-format", "bought=%Q"], USAGE, ["%Q is unknown"]),

@@ -156,6 +156,17 @@ def test_a_leaking_column_is_reported_and_quoted_for_the_shell(folder, capsys):
     assert "--drop 'a b'" in capsys.readouterr().err
 
 
+def test_a_leaking_date_is_reported_by_the_name_of_its_column(folder, capsys):
+    days = np.arange("2024-01-01", "2024-04-30", dtype="datetime64[D]").repeat(2)
+    late = np.where(days >= np.datetime64("2024-03-01"), "p", "n")
+    noise = np.random.default_rng(0).standard_normal(len(days))
+    csv.write_csv(pa.table({"sold on": days, "c": noise, "y": late}), folder / "t.csv")
+    assert train("--out", "n.hedgerow") == 0
+    printed = capsys.readouterr().err
+    assert "alone predicts" in printed
+    assert "--drop 'sold on'" in printed
+
+
 @pytest.mark.usefixtures("folder")
 def test_few_held_out_rows_report_no_leak(capsys):
     assert train("--hold-out", "0.0001", "--out", "n.hedgerow") == 0

@@ -108,6 +108,23 @@ def test_help_and_version(capsys):
     assert main([]) == 0
 
 
+def test_the_option_help_has_no_type(capsys):
+    for line in (["--help"], ["train", "--help"]):
+        assert main(line) == 0
+        assert "<bool>" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("cars.csv", "train cars.csv --target COLUMN"), ("cars.hedgerow", "predict cars.hedgerow TABLE")],
+)
+def test_a_file_in_place_of_a_command_is_recognised(name, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("a,b\n")
+    assert main([name, "--target", "b"]) == errors.WRONG_USAGE
+    assert f"a file, not a command; did you mean `hedgerow {command}`?" in capsys.readouterr().err
+
+
 def test_the_process_returns_the_exit_code(tmp_path):
     done = run_python("-m", "hedgerow", "train", "none.csv", "--target", "y", cwd=tmp_path)
     assert done.returncode == errors.FAILED

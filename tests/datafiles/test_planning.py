@@ -116,7 +116,7 @@ def test_all_problems_are_reported_at_once():
     with pytest.raises(UndecidedError) as caught:
         make_recipe(data, "y")
     assert caught.value.options == "--missing unknown --missing 'too big'"
-    for text in ("2 problems", "column 'age' holds numbers, but 'unknown' in 1 rows", "'too big' in 2 rows"):
+    for text in ("2 problems", "column 'age' holds numbers, but 'unknown' in 1 row", "'too big' in 2 rows"):
         assert text in str(caught.value)
     known = TypedTable(data, ReadOptions(missing=("unknown", "too big")))
     recipe = make_recipe(known, "y", strict=True)
@@ -199,3 +199,22 @@ def test_labels_of_a_later_table_are_those_of_training():
         integers.labels(table(y=[1.0, 2.5] * 30))
     texts = make_recipe(table(y=["1", "x"] * 30), "y")
     assert texts.labels(table(y=[1, 2] * 30)).tolist() == ["1", "2"] * 30
+
+
+def test_other_texts_among_dates_are_reported_and_strict_reports_everything_else_too():
+    days = [f"2024-01-{number % 28 + 1:02}" for number in range(N)]
+    data = table(when=["soon", *days[1:]], name=NAMES, y=["no", "yes"] * 30)
+    with pytest.raises(UndecidedError, match=r"'when' holds dates, but 'soon' in 1 row$") as caught:
+        make_recipe(data, "y")
+    assert caught.value.options == "--missing soon"
+    with pytest.raises(UndecidedError) as caught:
+        make_recipe(data, "y", strict=True)
+    assert caught.value.options == "--missing soon --drop name"
+    known = TypedTable(data, ReadOptions(missing=("soon",)))
+    assert "when.days" in make_recipe(known, "y", drop=["name"], strict=True).feature_names
+
+
+def test_categories_that_look_like_an_identifier_have_a_note():
+    data = table(name=NAMES, y=["no", "yes"] * 30)
+    printed = " ".join(make_recipe(data, "y", categorical=["name", "x"]).notes)
+    assert "'name' looks like an identifier: 60 different values in 60 rows" in printed

@@ -258,6 +258,9 @@ def test_disagreeing_importances_are_explained():
     assert "Large by splits, near zero by permutation: b." in compare_importances(split, replaced)
     other = importances("abcd", [0.3, 0.2, 0.1, 0.2], [0.01] * 4)
     assert "Large by permutation, near zero by splits: d." in compare_importances(split, other)
+    dominated = importances("abcd", [0.86, 0.04, 0.036, 0.013])
+    smaller = importances("abcd", [1.06, 0.03, 0.05, 0.01], [0.01] * 4)
+    assert compare_importances(dominated, smaller) == "The two kinds agree on the important columns."
     equal = importances("abcd", [0.3, 0.25, 0.2, 0.25])
     found = compare_importances(equal, importances("abcd", [0.1, 0.2, 0.3, 0.15], [0.01] * 4))
     assert "The rank correlation of the columns is −0.95." in found

@@ -281,6 +281,23 @@ CASES = {
     "dates with missing values": Case(
         "a.csv", lines("a,b", "17.5.2024,1", "-,2", "n/a,3"), {"a": [day(2024, 5, 17), None, None]}
     ),
+    "months, dated by their first day": Case(
+        "a.csv",
+        lines("a,b", "01/01/2023,1", "01/02/2023,2", "01/03/2023,3", "01/01/2024,4"),
+        {"a": [day(2023, 1, 1), day(2023, 2, 1), day(2023, 3, 1), day(2024, 1, 1)]},
+        says=("read as day/month/year;",),
+    ),
+    "months of Excel": Case(
+        "a.csv",
+        lines("a,b", "Jan-95,1", "Feb-95,2"),
+        {"a": [day(1995, 1, 1), day(1995, 2, 1)]},
+        says=("read as month/year", "1969 to 2068"),
+    ),
+    "months in numbers": Case(
+        "a.csv",
+        lines("a,b", "2024-05,05/2024", "2024-06,06/2024"),
+        {"a": [day(2024, 5, 1), day(2024, 6, 1)], "b": [day(2024, 5, 1), day(2024, 6, 1)]},
+    ),
     "a day that does not exist stays text": Case(
         "a.csv", lines("a,b", "31.2.2024,1", "1.3.2024,2"), {"a": ["31.2.2024", "1.3.2024"]}
     ),
@@ -293,6 +310,12 @@ CASES = {
     ),
     "title padded with separators": Case(
         "a.csv", lines("Sales report,,", ",,", "name,qty,price", "Ann,1,2.5"), {"name": ["Ann"], "qty": [1]}
+    ),
+    "titles of several cells, and years as names": Case(
+        "a.csv",
+        lines(",World Indicators,,", "Updated,7/8/16,,", ",,,", "country,code,unit,2015", "Peru,PER,m,1"),
+        {"country": ["Peru"], "2015": [1]},
+        says=("3 lines above the header left out",),
     ),
     "title above two columns": Case(
         "a.csv", lines("My list", "name,qty", "Ann,1", "Bob,2"), {"name": ["Ann", "Bob"], "qty": [1, 2]}

@@ -6,9 +6,11 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from hedgerow.cli import commands, errors, image_commands
 from hedgerow.cli.options import ARGUMENTS
@@ -34,10 +36,28 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {  # in the order of --he
 }
 
 
+def _untyped(option: Any) -> Any:
+    """Return the option --help without a type, which some versions of typer show: it has no value."""
+    if option is not None:
+        option.metavar = ""
+    return option
+
+
+class _Group(TyperGroup):
+    def get_help_option(self, ctx: Any) -> Any:
+        return _untyped(super().get_help_option(ctx))
+
+
+class _Command(TyperCommand):
+    def get_help_option(self, ctx: Any) -> Any:
+        return _untyped(super().get_help_option(ctx))
+
+
 def build_app() -> typer.Typer:
     """Return the program."""
     app = typer.Typer(
         name="hedgerow",
+        cls=_Group,
         help=HELP,
         no_args_is_help=False,
         add_completion=False,
@@ -46,7 +66,7 @@ def build_app() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(commands.root)
     for name, (function, example) in COMMANDS.items():
-        app.command(name, help=function.__doc__, epilog=f"Example: {example}")(function)
+        app.command(name, cls=_Command, help=function.__doc__, epilog=f"Example: {example}")(function)
     return app
 
 
@@ -60,6 +80,7 @@ def run(arguments: Sequence[str]) -> int:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         try:
             ARGUMENTS.set(tuple(arguments))
+            _check_command(arguments)
             code = build_app()(arguments, prog_name="hedgerow", standalone_mode=False)
         except (typer.Abort, KeyboardInterrupt):
             return _fail("interrupted", errors.INTERRUPTED, arguments)
@@ -73,6 +94,15 @@ def run(arguments: Sequence[str]) -> int:
     if code == errors.INTERRUPTED:  # some versions of typer convert an interrupt to this code themselves
         return _fail("interrupted", errors.INTERRUPTED, arguments)
     return code if isinstance(code, int) else 0
+
+
+def _check_command(arguments: Sequence[str]) -> None:
+    """Raise UsageError if the first argument is a file in place of a command."""
+    first = arguments[0] if arguments else ""
+    if first and first not in COMMANDS and Path(first.split("::")[0]).is_file():
+        is_model = first.endswith(".hedgerow")
+        command = f"predict {first} TABLE" if is_model else f"train {first} --target COLUMN"
+        raise errors.UsageError(f"{first} is a file, not a command; did you mean `hedgerow {command}`?")
 
 
 def _command(arguments: Sequence[str]) -> str:

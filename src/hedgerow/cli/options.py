@@ -120,8 +120,10 @@ Force = Annotated[bool, flag("Replace existing files.", "--force", "-f")]
 AsJson = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]
 
 
-def command_line() -> str:
+def command_line(*, complete: bool = False) -> str:
     """Return the running command for a shell, without options that do not change the result.
+
+    `complete` keeps them.
 
     >>> token = ARGUMENTS.set(("train", "a b.csv", "--threads", "2", "--json"))
     >>> command_line()
@@ -131,7 +133,7 @@ def command_line() -> str:
     kept, is_value = [], False
     for argument in ARGUMENTS.get():
         ignored = argument in _NO_RESULT or argument.startswith(("--threads=", "-j"))
-        if not (is_value or ignored):
+        if complete or not (is_value or ignored):
             kept.append(argument)
         is_value = argument in ("--threads", "-j")
     return shlex.join(["hedgerow", *kept])

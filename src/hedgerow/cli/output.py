@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from hedgerow.progress import ProgressBar
-from hedgerow.text_table import WIDTH, format_table, printable, wrap
+from hedgerow.text_table import WIDTH, format_number, format_table, printable, wrap
 
 Progress = Callable[[int, int, str], None]
 _STYLES = {"bold": "\x1b[1m", "green": "\x1b[32m", "yellow": "\x1b[33m"}
@@ -118,11 +118,16 @@ def format_duration(value: float) -> str:
 
 
 def format_score(value: float | None) -> str:
-    """Format a score with four decimals, or with four digits if it is large.
+    """Format a score with four digits; from 0.0001 to 1 with four decimals.
 
-    >>> format_score(0.98765), format_score(1234.5), format_score(None)
-    ('0.9877', '1234', '–')
+    >>> format_score(0.98765), format_score(1.0), format_score(9.03225), format_score(55.5)
+    ('0.9877', '1.0000', '9.032', '55.50')
+    >>> format_score(14361.2), format_score(0.0000412345), format_score(None)
+    ('14,361', '0.00004123', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
+    size = abs(value)
+    if size == 0 or 1e-4 <= size <= 1:
+        return f"{value:.4f}"
+    return f"{value:,.0f}" if 1e4 <= size < 1e15 else format_number(value)

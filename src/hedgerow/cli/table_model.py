@@ -181,7 +181,7 @@ def errors_of(path: Path) -> Iterator[None]:
     except DataFileError as error:
         command = ""
         if isinstance(error, UndecidedError) and error.is_solved:
-            command = f". This works: {options.command_line()} {error.options}"
+            command = f". This works: {options.command_line(complete=True)} {error.options}"
         raise DataFileError(f"{path}: {error}{command}") from error
 
 

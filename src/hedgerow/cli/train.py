@@ -299,11 +299,14 @@ def leaking_columns(model: Any, table: PreparedTable) -> list[str]:
     if importances is None or len(table.y) < _MIN_ROWS:
         return []
     names = table.X.column_names
+    columns = {feature: column.name for column in table.recipe.columns for feature in column.features}
     return [
-        f"column {names[number]!r} alone predicts {table.recipe.target!r} almost perfectly: is it known "
-        f"before {table.recipe.target!r} is? If not, leave it out: --drop {shlex.quote(names[number])}"
-        for number in np.argsort(importances)[::-1][:_COLUMNS]
-        if importances[number] > 0 and _is_leaking(table, names[number])
+        f"column {name!r} alone predicts {table.recipe.target!r} almost perfectly: is it known before "
+        f"{table.recipe.target!r} is? If not, leave it out: --drop {shlex.quote(columns[name])}"
+        for name in (
+            names[number] for number in np.argsort(importances)[::-1][:_COLUMNS] if importances[number]
+        )
+        if _is_leaking(table, name)
     ]
 
 

@@ -4,9 +4,10 @@ A form is a format of `strptime`, such as %d.%m.%Y %H:%M. `detect_dates` finds t
 guesses the format of the first value, parses every value that fits, and continues with the rest. Each
 format becomes a regular expression whose groups are converted as columns of integers.
 
-Whether the day or the month comes first is decided by the whole column: a value above 12 is a day. If there
-is none, the order is ambiguous (except with points, 1.2.2024, where the day comes first), and the rest of
-the file decides.
+Whether the day or the month comes first is decided by the whole column: a value above 12 is a day, and so is
+a 1 that is the same in all rows of several years, because months are dated by their first day. If there is
+neither, the order is ambiguous (except with points, 1.2.2024, where the day comes first), and the rest of
+the file decides. Dates without a day, Jan-95 or 2024-05, are the first of the month.
 
 Two-digit years are those from 1969 to 2068. Dates with a zone are converted to UTC.
 """
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from hedgerow.datafiles.errors import DataFileError, format_value
 
 _SAMPLE = 1000  # values that reject most other columns
+_MOST_MONTHS_BY_CHANCE = 3  # from so many on, 1/2, 1/3, 1/4 are the first days of months
 _MOST_FORMATS = 12  # of one column: with and without time, 1st, 2nd, 3rd, 4th
 _DAY = 86_400_000_000  # microseconds
 _MONTHS = {  # the first letters of names, in English, German, French, Spanish, Italian, Portuguese and Dutch
@@ -63,7 +65,7 @@ _SEPARATOR = r"[-/. ]"
 _NUMERIC = re.compile(rf"(\d{{1,2}})({_SEPARATOR})(\d{{1,2}})\2(\d{{4}}|\d{{2}})(?!\d)", re.ASCII)
 _ORDER = (
     rf"^(?:(?i:{_WEEKDAY})\pL*\.?,?\s+)?(?P<a>\d{{1,2}}){_SEPARATOR}(?P<b>\d{{1,2}}){_SEPARATOR}"
-    r"(?:\d{4}|\d{2})(?:\D|$)"
+    r"(?P<y>\d{4}|\d{2})(?:\D|$)"
 )
 _NAME = rf"(?P<b>(?:{_MONTH_NAME})[^\W\d_]*)"
 _SHAPES = [  # the date; groups are named by their directives
@@ -75,6 +77,9 @@ _SHAPES = [  # the date; groups are named by their directives
         rf"{_NAME}\.?[- /]?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[- /]+(?P<Y>\d{{4}})(?!\d)",
         rf"(?P<Y>\d{{4}})[- /]?{_NAME}\.?[- /]?(?P<d>\d{{1,2}})(?!\d)",
         rf"{_NAME}\.?,?[- /](?P<Y>\d{{4}})(?!\d)",
+        rf"{_NAME}\.?[- /](?P<y>\d{{2}})$",
+        r"(?P<Y>(?:19|20)\d{2})[-/](?P<m>\d{1,2})$",
+        r"(?P<m>\d{1,2})[-/](?P<Y>(?:19|20)\d{2})$",
     )
 ]
 _WEEKDAY_BEFORE = re.compile(rf"(?P<a>(?:{_WEEKDAY})[^\W\d_]*)\.?,?\s+", re.IGNORECASE)
@@ -155,11 +160,16 @@ def _order(texts: pa.Array) -> str:
     if not len(numeric):
         return ""
     found = found.drop_null()
-    first, second = (pc.max(found.field(name).cast(pa.int64())).as_py() for name in ("a", "b"))
+    a, b = (found.field(name).cast(pa.int64()) for name in ("a", "b"))
+    first, second = pc.max(a).as_py(), pc.max(b).as_py()
     if first > 12 and second > 12:
         return "both"
     if first > 12 or second > 12:
         return "day" if first > 12 else "month"
+    if min(first, second) == 1 and len(pc.unique(found.field("y"))) > 1:
+        n_first, n_second = len(pc.unique(a)), len(pc.unique(b))
+        if max(n_first, n_second) >= _MOST_MONTHS_BY_CHANCE:
+            return "day" if n_first == 1 else "month"
     with_points = pc.all(pc.match_substring_regex(numeric, r"^\D*\d+\.")).as_py()
     return "day" if with_points else "either"
 

@@ -1,7 +1,8 @@
 """Find the header of a table among its first rows: below titles, above a row of units, with repaired names.
 
 Rows are lists of texts, from delimited text or from a sheet of a workbook. A title is a row above the
-header with one text, or with fewer fields than the rows have. A row of units stands below the header: where
+header with one text, or with fewer fields than the rows have; above an empty row, it may have several texts,
+in at most half of the columns. A row of units stands below the header: where
 the other rows hold numbers, it holds (kg), m/s or %.
 """
 
@@ -23,6 +24,7 @@ _UNIT = re.compile(
     r"kWh|km/h|mmHg|rpm|ppm",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\s*(?:19|20)\d\d\s*")
 _RULE = re.compile(r"[-=_+ ]{2,}")
 _NO_UNITS = {"na", "n/a", "nan", "nil", "yes", "no", "-", "?", "", "null"}
 _TOTAL = re.compile(
@@ -98,15 +100,28 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
 def _header(rows: Sequence[Sequence[str]]) -> int:
     """Return the position of the header: 0 unless the rows above another one are titles."""
     width = _width(rows)
+    empty = _empty_row(rows[:_MOST_TITLES], width)
     for position, row in enumerate(rows[: _MOST_TITLES + 1]):
         filled = [cell for cell in row if cell.strip()]
         if position and len(row) in (width, width - 1) and 2 * len(filled) > width:
             complete = width > 2 or len(filled) == width
-            return position if complete and not any(map(is_number, filled)) else 0
+            is_value = any(is_number(cell) and not (width > 2 and _YEAR.fullmatch(cell)) for cell in filled)
+            return position if complete and not is_value else 0
         is_short = len(row) < width - 1 or (len(row) < width and width == 2)
         one_text = len(filled) == 1 and bool(row[0].strip())
-        if width < 2 or not (is_short or one_text or not filled):
+        if width < 2 or not (is_short or one_text or not filled or position < empty):
             return 0
+    return 0
+
+
+def _empty_row(rows: Sequence[Sequence[str]], width: int) -> int:
+    """Return the position of the first empty row if those above fill at most half of the columns, else 0."""
+    for position, row in enumerate(rows):
+        n_filled = sum(bool(cell.strip()) for cell in row)
+        if not n_filled:
+            return position
+        if 2 * n_filled > width:
+            break
     return 0
 
 

@@ -13,13 +13,15 @@ from hedgerow.datafiles.findings import Finding, UndecidedError
 from hedgerow.datafiles.inference import InferredColumn
 from hedgerow.datafiles.recipe import PlannedColumn, Recipe
 from hedgerow.datafiles.statements import (
-    almost_numbers,
     date_statement,
     missing_statements,
     number_statements,
+    other_texts,
 )
 from hedgerow.datafiles.targets import infer_target
 from hedgerow.datafiles.typed_table import TypedTable
+
+_IDENTIFIER_SHARE = 0.5  # distinct values per row, from which categories look like an identifier
 
 
 def make_recipe(
@@ -82,8 +84,9 @@ def make_recipe(
     drop, categorical = _listed(drop, "drop"), _listed(categorical, "categorical")
     _check_names(names, target, drop, categorical)
     plan = _Plan(typed)
-    plan.check_almost_numbers([name for name in names if name not in (*drop, *categorical)])
-    plan.raise_problems()
+    plan.check_others([name for name in names if name not in (*drop, *categorical)])
+    if not strict or target in plan.undecided:
+        plan.raise_problems()
     found = infer_target(typed, target, task)
     known = pc.is_valid(typed.labels(target))
     n_known = pc.sum(known).as_py()
@@ -147,12 +150,15 @@ class _Plan:
         self.dropped: list[tuple[str, str]] = []
         self.unusable: list[Finding] = []  # columns that were left out because of their values
         self.problems: list[Finding] = []
+        self.undecided: set[str] = set()  # columns of numbers or dates with other texts
 
-    def check_almost_numbers(self, names: Sequence[str]) -> None:
-        """Find columns of numbers in which a few texts may mean missing."""
+    def check_others(self, names: Sequence[str]) -> None:
+        """Find columns of numbers or dates in which a few texts may mean missing."""
         for name in names:
             if is_text(self.table.values(name).type) and is_text(self.table.table[name].type):
-                self.problems += almost_numbers(name, self.table.values(name))
+                found = list(other_texts(name, self.table.values(name)))
+                self.problems += found
+                self.undecided |= {name} if found else set()
 
     def raise_problems(self) -> None:
         """Raise all problems at once."""
@@ -172,12 +178,23 @@ class _Plan:
             if not column_types.can_be_category(file_type):
                 raise DataFileError(f"column {quoted} has the type {file_type}; it cannot be categories")
             self.columns.append(PlannedColumn(name, "category", kept=inferred.kept))
+            self._note_identifier(name, column)
         elif column.kind in ("text", "unsupported"):
             self._unusable(name, column)
         elif column.kind == "date":
             self._date(name, column, inferred)
         else:
             self._plain(name, file_type, column, inferred)
+
+    def _note_identifier(self, name: str, column: ColumnKind) -> None:
+        """Note categories of which most occur once: new rows have others."""
+        known = column.values.drop_null()
+        distinct = n_distinct(known)
+        if distinct > _IDENTIFIER_SHARE * len(known):
+            self.notes.append(
+                f"Column {format_value(name)} looks like an identifier: {distinct:,} different values in "
+                f"{len(known):,} rows. What a model learns from it does not hold for new values."
+            )
 
     def _unusable(self, name: str, column: ColumnKind) -> None:
         """Leave out free text, identifiers, and types that cannot be used."""
@@ -186,6 +203,8 @@ class _Plan:
         if column.kind == "unsupported":
             reason = f"its type {format_value(column.values.type)} cannot be used"
             self.unusable.append(Finding(f"column {quoted}: {reason}", option=option))
+        elif name in self.undecided:
+            reason = "numbers or dates, and other texts"
         else:
             known = column.values.drop_null()
             example, distinct = format_value(known[0].as_py()), n_distinct(known)
@@ -230,7 +249,7 @@ class _Plan:
 
     def check(self, target: str) -> None:
         """Refuse a plan without columns, or with two features of one name."""
-        if not self.columns:
+        if not self.columns and not self.problems:
             reasons = "".join(f"; {finding.text}" for finding in self.unusable[:3])
             raise DataFileError(
                 f"no column is left to predict {format_value(target)}: all others are empty, constant, "

@@ -6,15 +6,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.datafiles.date_texts import detect_dates
 from hedgerow.datafiles.errors import format_value
 from hedgerow.datafiles.findings import Finding
 from hedgerow.datafiles.inference import InferredColumn, infer_column
 from hedgerow.datafiles.recipe import PlannedColumn
 
 _NAMED = 5  # columns that a statement lists
-_LEAST_NUMBERS = 20  # distinct numbers, from which other texts are suspicious
-_MOST_OTHERS = 5  # distinct texts among numbers
+_LEAST_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
+_MOST_OTHERS = 5  # distinct texts among them
 _NUMBER = r"^[-+(]?[$€£]?\s?[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*[%€)]?$"
+_DATE = r"^(?:\pL{3,9}[.,]?\s)?(?:\d{1,4}[-/. ]+(?:\d{1,2}|\pL{3,9})|\pL{3,9})[-/., ]+\d{1,4}(?:\D.*)?$"
 _PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
 
 
@@ -92,17 +94,21 @@ def _some(names: Sequence[str]) -> str:
     return listed + (f" and {len(names) - _NAMED} more columns" if names[_NAMED:] else "")
 
 
-def almost_numbers(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:
-    """Find texts that are numbers except for a few, which may mean missing."""
+def other_texts(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:
+    """Find the few texts of a column of numbers or dates that are neither: they may mean missing."""
     distinct = pc.value_counts(texts.drop_null())
     values, counts = distinct.field("values"), distinct.field("counts")
-    is_number = pc.match_substring_regex(values, _NUMBER)
-    others = values.filter(pc.invert(is_number))
-    if len(values) - len(others) < _LEAST_NUMBERS or not 0 < len(others) <= _MOST_OTHERS:
+    for what, pattern in (("numbers", _NUMBER), ("dates", _DATE)):
+        is_one = pc.match_substring_regex(values, pattern)
+        others = values.filter(pc.invert(is_one))
+        if len(values) - len(others) < _LEAST_NUMBERS or not 0 < len(others) <= _MOST_OTHERS:
+            continue
+        if what == "dates" and detect_dates(pa.chunked_array([values.filter(is_one)])) is None:
+            continue
+        for text, count in zip(others.to_pylist(), counts.filter(pc.invert(is_one)).to_pylist(), strict=True):
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            yield Finding(
+                f"column {format_value(name)} holds {what}, but {format_value(text)} in {rows}",
+                option=("--missing", text),
+            )
         return
-    rows = dict(zip(others.to_pylist(), counts.filter(pc.invert(is_number)).to_pylist(), strict=True))
-    for text, count in rows.items():
-        yield Finding(
-            f"column {format_value(name)} holds numbers, but {format_value(text)} in {count:,} rows",
-            option=("--missing", text),
-        )

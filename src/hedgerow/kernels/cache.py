@@ -116,7 +116,8 @@ class ObjectCache:
             ]  # another process may have done it meanwhile
             workers = _Workers(min(len(jobs), available_threads()), self.folder, self.cpu)
             title = "compiling kernels for this processor, once"
-            with ProgressBar(len(jobs), title, clear=True, elapsed=True) as bar:
+            # In a log or a notebook the lines stay, so that the first fit is not silent for seconds.
+            with ProgressBar(len(jobs), title, clear=sys.stderr.isatty(), elapsed=True) as bar:
                 workers.run(jobs, bar)
         return len(jobs)
 

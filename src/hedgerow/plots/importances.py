@@ -158,10 +158,10 @@ class ImportancesDisplay(Display):
         ax.set_xlim(low - (0.03 * width if low < 0 else 0), high + 0.16 * width)
         is_share = any(name in self.measure for name in ("share", "accuracy"))
         labels.value_axis(ax.xaxis, is_share=is_share)
-        decimals = max(0, 2 - math.floor(math.log10(np.abs(values).max() or 1.0)))
+        decimals = max(0, math.ceil(2.3 - math.log10(np.abs(values).max() or 1.0)))
         for number, (value, end) in enumerate(zip(values, np.maximum(values + spreads, 0.0), strict=True)):
             # + 0.0: what rounds to zero has no sign
-            text = labels.percent(value) if is_share else f"{round(value, decimals) + 0.0:.{decimals}f}"
+            text = labels.share(value) if is_share else f"{round(value, decimals) + 0.0:.{decimals}f}"
             labels.write_right_of(ax, labels.minus(text), (end, number))
 
 

@@ -20,6 +20,7 @@ _MOST_ROWS = 500  # of the means of partial dependence
 _STUMP_NODES = 3  # the root and two leaves
 _LARGE_SHARE = 0.75  # times the mean importance, from which a column is among the larger ones
 _NEAR_ZERO = 0.05  # times the largest importance
+_FAR = 0.25  # times the other kind's importance relative to its largest one, below which they disagree
 _LOW_CORRELATION = 0.5  # of ranks, below which importances disagree
 _MIN_RANKED = 4  # columns from which ranks are correlated
 _MOST_NAMES = 5  # in a sentence
@@ -67,7 +68,9 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
     """Describe where the importances by splits and by permutation disagree, and why.
 
     They disagree if the rank correlation of the columns that the model uses is below 1/2, or if a column is
-    among the larger ones of one kind and near zero in the other.
+    among the larger ones of one kind and near zero in the other. If one column dominates, others are near
+    zero in both kinds; so a column must also be several times smaller in the other kind, both relative to
+    the largest one.
 
     >>> from hedgerow.plots import ImportancesDisplay
     >>> split = ImportancesDisplay(["a", "b"], np.array([0.6, 0.4]), None, "share")
@@ -79,15 +82,13 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
     spreads = np.zeros(len(names)) if permutation.spreads is None else permutation.spreads
     gains, decreases = split.values, np.maximum(permutation.values, 0.0)
     total = decreases.sum() or 1.0
+    gain, decrease = gains / (gains.max() or 1.0), decreases / (decreases.max() or 1.0)
     large = _LARGE_SHARE / len(names)
-    unused = (decreases <= spreads) | (decreases < _NEAR_ZERO * decreases.max())
-    by_splits = [names[i] for i in np.argsort(-gains) if gains[i] >= large and unused[i]]
-    is_small = gains < _NEAR_ZERO * gains.max()
-    by_permutation = [
-        names[i]
-        for i in np.argsort(-decreases)
-        if decreases[i] / total >= large and is_small[i] and not unused[i]
-    ]
+    unused = (decreases <= spreads) | (decrease < _NEAR_ZERO)
+    is_first = (gains >= large) & unused & (decrease < _FAR * gain)
+    by_splits = [names[i] for i in np.argsort(-gains) if is_first[i]]
+    is_second = (decreases / total >= large) & (gain < _NEAR_ZERO) & ~unused & (gain < _FAR * decrease)
+    by_permutation = [names[i] for i in np.argsort(-decreases) if is_second[i]]
     used = (gains > 0) | (decreases > 0)
     is_ranked = used.sum() >= _MIN_RANKED and np.ptp(gains[used]) > 0 and np.ptp(decreases[used]) > 0
     correlation = float(spearmanr(gains[used], decreases[used]).statistic) if is_ranked else 1.0
