@@ -32,7 +32,12 @@ IMPORTS = {
     "XGBoost": "xgboost",
 }
 FITS = {
-    ("Hedgerow", "gradient boosting"): "from hedgerow import GradientBoostingClassifier as M",
+    # 100 rounds of one model, as the defaults of the others
+    ("Hedgerow", "gradient boosting"): (
+        "from functools import partial; from hedgerow import GradientBoostingClassifier; "
+        "M = partial(GradientBoostingClassifier, n_estimators=100)"
+    ),
+    ("Hedgerow", "gradient boosting, default"): "from hedgerow import GradientBoostingClassifier as M",
     ("Hedgerow", "AdaBoost"): "from hedgerow import AdaBoostClassifier as M",
     ("Hedgerow", "random forest"): "from hedgerow import RandomForestClassifier as M",
     ("scikit-learn", "gradient boosting"): "from sklearn.ensemble import HistGradientBoostingClassifier as M",
@@ -41,7 +46,7 @@ FITS = {
     ("LightGBM", "gradient boosting"): "from lightgbm import LGBMClassifier as M",
     ("XGBoost", "gradient boosting"): "from xgboost import XGBClassifier as M",
 }
-FAMILIES = ("gradient boosting", "AdaBoost", "random forest")
+FAMILIES = ("gradient boosting", "gradient boosting, default", "AdaBoost", "random forest")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check", "install")
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hedgerow.datafiles import DataFileError, make_recipe
+from hedgerow.datafiles import DataFileError, PlannedColumn, Recipe, make_recipe
 from hedgerow.datafiles.frames import frame_to_arrow
 
 N = 40
@@ -87,3 +87,9 @@ def test_names_that_are_numbers_become_text():
 def test_anything_else_is_refused(frame, message):
     with pytest.raises(DataFileError, match=message):
         RECIPE.apply_frame(frame)
+
+
+def test_spaces_around_names_of_a_frame_are_ignored():
+    recipe = Recipe("y", "regression", (PlannedColumn("a", "number"), PlannedColumn("b", "number")))
+    frame = pd.DataFrame({" b ": [1.0], "a": [2.0], "a ": [3.0]})
+    assert recipe.apply_frame(frame).to_pydict() == {"a": [2.0], "b": [1.0]}

@@ -45,6 +45,13 @@ def test_the_task_is_inferred_and_labels_keep_their_type(target, task, labels, v
     assert recipe.notes[0].startswith(f"The task is {task}: ")
 
 
+def test_names_may_be_copied_with_the_spaces_around_them():
+    recipe = make_recipe(table(y=["no", "yes"] * 30, z=NAMES), " y ", drop=["z "])
+    assert (recipe.target, recipe.feature_names) == ("y", ("x",))
+    spaced = pa.table({"y ": ["no", "yes"] * 30, "x": list(range(N))})
+    assert make_recipe(spaced, "y ").target == "y "
+
+
 def test_the_task_can_be_requested():
     numbers = table(y=[number % 30 for number in range(N)])
     assert make_recipe(numbers, "y", task="classification").labels(numbers).dtype == np.int64

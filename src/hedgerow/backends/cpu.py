@@ -129,8 +129,8 @@ class TrainingScores(TreeScores):
             if self._searches_lines:
                 tree.nodes["value"][tree.leaves] = self._line_search(tree, output)
             tree.nodes["value"] *= self._fit.options.learning_rate
-            if n_outputs > 1:
-                tree.rows = tree.rows.copy()  # the grower reuses its array for the next output
+            if n_outputs > 1 and self._fit.options.subsample >= 1.0:
+                tree.rows = tree.rows.copy()  # for `update`; the grower reuses its array for the next output
             self._grown.append(tree)
         return TreeRound([tree.nodes for tree in self._grown], sum(len(tree.leaves) for tree in self._grown))
 
@@ -149,18 +149,23 @@ class TrainingScores(TreeScores):
         return steps
 
     def update(self, fitted: TreeRound) -> None:
-        """Add the trees of a round to the scores, leaf by leaf if they were grown on all rows."""
-        if self._fit.options.subsample >= 1.0:
-            for raw, tree in zip(self.raw, self._grown, strict=True):
-                self._add_by_leaf(raw, tree)
-        else:
+        """Add the trees of a round to the scores, leaf by leaf if they were grown on all rows.
+
+        No tree is grown on validation rows, but their gradients share the scale of the integer statistics:
+        their scores must be up to date here too.
+        """
+        chosen, validation = self._fit.options.validation_rows, self.validation
+        if self._fit.options.subsample < 1.0:
             self.add_trees(fitted.trees, self.raw)
+            if validation is not None:
+                validation.raw[:] = self.raw[:, chosen]  # the same sums as those of `update`
+            return
+        for raw, tree in zip(self.raw, self._grown, strict=True):
+            self._add_by_leaf(raw, tree)
         self._grown = []  # the order of the rows is valid until the next tree only
-        if self.validation is not None:
-            # No tree is grown on these rows, but their gradients share the scale of the integer statistics:
-            # their scores must be up to date.
-            self.validation.update(fitted)
-            self.raw[:, self._fit.options.validation_rows] = self.validation.raw
+        if validation is not None:
+            validation.update(fitted)
+            self.raw[:, chosen] = validation.raw
 
     def _add_by_leaf(self, raw: Floats, tree: GrownTree) -> None:
         rows, starts, values = tree.rows, tree.starts, tree.values

@@ -81,7 +81,8 @@ def make_recipe(
     """
     typed = TypedTable.of(table)
     names = typed.column_names
-    drop, categorical = _listed(drop, "drop"), _listed(categorical, "categorical")
+    drop, categorical = _listed(drop, names, "drop"), _listed(categorical, names, "categorical")
+    target = _without_spaces(target, names)
     _check_names(names, target, drop, categorical)
     plan = _Plan(typed)
     plan.check_others([name for name in names if name not in (*drop, *categorical)])
@@ -119,10 +120,15 @@ def make_recipe(
     )
 
 
-def _listed(names: Sequence[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise DataFileError(f"{what}={names!r} is not allowed: it must be a list of names")
-    return tuple(dict.fromkeys(names))
+def _listed(chosen: Sequence[str], names: Sequence[str], what: str) -> tuple[str, ...]:
+    if isinstance(chosen, str):
+        raise DataFileError(f"{what}={chosen!r} is not allowed: it must be a list of names")
+    return tuple(dict.fromkeys(_without_spaces(name, names) for name in chosen))
+
+
+def _without_spaces(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column; headers are read without the spaces around them, so they may be copied."""
+    return name.strip() if name not in names and name.strip() in names else name
 
 
 def _check_names(names: Sequence[str], target: str, drop: Sequence[str], categorical: Sequence[str]) -> None:

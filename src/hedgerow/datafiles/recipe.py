@@ -200,7 +200,7 @@ class Recipe:
         wanted = {column.name for column in self.columns}
         table = frame_to_arrow(frame, wanted)
         if len(table.column_names) < len(wanted):
-            table = frame_to_arrow(frame)  # the error proposes a similar name
+            table = _without_spaces(frame_to_arrow(frame), wanted)
         return self.features(table)
 
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
@@ -349,6 +349,14 @@ def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]
 def _is_as_planned(known: InferredColumn, column: PlannedColumn) -> bool:
     """Return whether texts were read in the way of the recipe already."""
     return (known.formats, known.decimal, known.kept) == (column.formats, column.decimal, column.kept)
+
+
+def _without_spaces(table: pa.Table, wanted: set[str]) -> pa.Table:
+    """Remove spaces around names as reading a file does, where that gives a column that is wanted."""
+    names, taken = table.column_names, wanted & set(table.column_names)
+    return table.rename_columns([
+        name.strip() if name not in wanted and name.strip() in wanted - taken else name for name in names
+    ])  # fmt: skip
 
 
 def _check_unique(table: TypedTable, name: str) -> None:
