@@ -8,6 +8,7 @@ from hedgerow import forest as forest_module
 from hedgerow.binning import find_bins
 from hedgerow.forest import Forest, Predictor
 from hedgerow.growing.grower import GrowthOptions
+from hedgerow.kernels.cpu.forest import add_tree
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import read_table
 from hedgerow.threads import Team
@@ -153,6 +154,16 @@ def test_codes_and_raw_values_give_the_same_scores(model):
             for tree in range(model.forest.n_trees):
                 model.forest.add_coded_scores(coded, tree, scores, team)
         assert scores.tobytes() == model.scores(X).tobytes()
+
+
+def test_grown_trees_and_their_forest_give_the_same_scores(model):
+    X = raw_rows(6, 500)
+    codes = model.bins.encode(model.table(X), Team(1)).codes.by_column
+    scores = np.zeros(len(X))
+    for nodes in model.grown:
+        for start, stop in ((0, 90), (90, 500)):
+            add_tree(codes, nodes, start, stop, scores)
+    assert scores.tobytes() == model.scores(X).tobytes()
 
 
 @pytest.mark.parametrize("trained_on", [np.float32, np.float64])

@@ -8,6 +8,7 @@ Only `grower` and `add_trees` read the codes, so the codes may also be in shards
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
-from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
+from hedgerow.kernels.cpu.forest import add_tree
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
@@ -205,12 +206,15 @@ def _tree_scores(fit: TreeFit, rows: Dataset, weight: Floats | None, codes: Binn
 
 def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], None]:
     """Return a function that adds the leaf values of trees to the scores of encoded rows."""
+    by_column = codes.codes.by_column
 
     def add_trees(trees: Trees, raw: Floats) -> None:
-        outputs = [tree % len(raw) for tree in range(len(trees))]
-        forest = Forest.of(trees, outputs)
-        for tree, output in enumerate(outputs):
-            forest.add_coded_scores(codes, tree, raw[output], team)
+        for tree, nodes in enumerate(trees):
+            scores = raw[tree % len(raw)]
+            team.over_rows(codes.n_rows, partial(add_tree_to, scores, nodes))
+
+    def add_tree_to(scores: Floats, nodes: NDArray[np.void], start: int, stop: int) -> None:
+        add_tree(by_column, nodes, start, stop, scores)
 
     return add_trees
 

@@ -22,6 +22,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import in_set
+from hedgerow.kernels.cpu.records import SET_WORDS
 
 (lowest_bit,) = intrinsics("intrinsics", "lowest_bit")
 TOP_LEAVES = 32  # one bit each
@@ -141,11 +142,10 @@ def _kind(word):
 
 
 @kernel
-def _walk(trees, codes, at, n, n_steps):
+def _walk(packed_nodes, set_number, sets, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
-    packed_nodes = trees.packed_nodes
     for _ in range(n_steps):
-        if trees.sets.shape[0] == 0:
+        if sets.shape[0] == 0:
             for i in range(n):
                 word = packed_nodes[np.uintp(at[i])]
                 code = np.uint16(codes[_column(word), np.uintp(i)])
@@ -157,7 +157,7 @@ def _walk(trees, codes, at, n, n_steps):
                 code = np.uint16(codes[_column(word), np.uintp(i)])
                 right = np.int64(np.uint16(code - _kind(word)) > _threshold(word))
                 if _kind(word) == BY_SET:
-                    right = 1 - np.int64(in_set(trees.sets[trees.set_number[node]], np.int64(code)))
+                    right = 1 - np.int64(in_set(sets[set_number[node]], np.int64(code)))
                 at[i] = np.int64(word >> _CHILD) + right
 
 
@@ -228,7 +228,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
                 for i in range(n):
                     at[i] = trees.entry[tree, lowest_bit(bits[i])]
                 n_steps = trees.depth_below[tree]
-            _walk(trees, codes, at, n, n_steps)
+            _walk(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, n_steps)
             target = out[trees.output[tree], first_row + top : first_row + top + n]
             for i in range(n):
                 target[i] += trees.value[at[i]]
@@ -245,7 +245,7 @@ def find_leaves(block, bins, trees, out, first_row):
         _encode(block[top : top + n], bins, codes)
         for tree in range(out.shape[1]):
             at[:n] = trees.starts[tree]
-            _walk(trees, codes, at, n, trees.depth[tree])
+            _walk(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, trees.depth[tree])
             for i in range(n):
                 out[first_row + top + i, tree] = at[i] - trees.starts[tree]
 
@@ -257,6 +257,60 @@ def add_coded(codes, trees, tree, start, stop, out):
     for top in range(start, stop, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, stop - top)
         at[:n] = trees.starts[tree]
-        _walk(trees, codes[:, top : top + n], at, n, trees.depth[tree])
+        _walk(
+            trees.packed_nodes,
+            trees.set_number,
+            trees.sets,
+            codes[:, top : top + n],
+            at,
+            n,
+            trees.depth[tree],
+        )
         for i in range(n):
             out[top + i] += trees.value[at[i]]
+
+
+@kernel
+def _pack_node(node, number, set_number):
+    """The machine word of a node record; `set_number` is that of a categorical split, else -1."""
+    kind = np.int64(BY_SET) if set_number >= 0 else np.int64(MISSING_RIGHT - node.split.missing_left)
+    child, column, threshold = node.left, node.split.column, node.split.threshold - kind
+    if node.left == 0:  # no code is above the threshold of a leaf, whose child it is itself
+        child, column, threshold, kind = number, np.int64(0), np.int64(65_535), np.int64(MISSING_LEFT)
+    elif set_number >= 0:
+        threshold = np.int64(0)
+    return (
+        (np.uint64(child) << _CHILD)
+        | (np.uint64(column) << _COLUMN)
+        | (np.uint64(threshold) << _THRESHOLD)
+        | np.uint64(kind)
+    )
+
+
+@kernel
+def add_tree(codes, nodes, start, stop, out):
+    """out[row] += value of a grown tree for the rows [start, stop), whose codes are by column.
+
+    nodes : NODE records of the tree. They are packed here, so that a round needs no flat forest.
+    """
+    n_nodes, n_sets, depth = nodes.shape[0], 0, np.int64(0)
+    packed = np.empty(n_nodes, np.uint64)
+    set_number = np.empty(n_nodes, np.int32)
+    for number in range(n_nodes):
+        by_set = nodes[number].left > 0 and nodes[number].split.categorical == 1
+        set_number[number] = n_sets if by_set else -1
+        n_sets += by_set
+        depth = max(depth, nodes[number].depth)
+        packed[number] = _pack_node(nodes[number], number, set_number[number])
+    sets = np.empty((n_sets, SET_WORDS), np.uint64)
+    for number in range(n_nodes):
+        if set_number[number] >= 0:
+            for word in range(SET_WORDS):
+                sets[set_number[number], word] = nodes[number].split.goes_left[word]
+    at = np.empty(_ROWS_AT_ONCE, np.int64)
+    for top in range(start, stop, _ROWS_AT_ONCE):
+        n = min(_ROWS_AT_ONCE, stop - top)
+        at[:n] = 0
+        _walk(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
+        for i in range(n):
+            out[top + i] += nodes[at[i]].value
