@@ -75,7 +75,9 @@ def their_tree(X, y, D):
 @pytest.mark.parametrize(("ours", "theirs"), [(STUMP, stump), (TheirTree(max_depth=2), their_tree)])
 def test_every_round_is_that_of_the_book(ours, theirs, loss, learning_rate):
     X, y = noisy(60)
-    model = AdaBoostRegressor(ours, n_estimators=8, loss=loss, learning_rate=learning_rate).fit(X, y)
+    model = AdaBoostRegressor(
+        ours, n_estimators=8, loss=loss, learning_rate=learning_rate, resample=False
+    ).fit(X, y)
     record, D = oracle(theirs, X, y, 8, loss, learning_rate)
     assert model.n_estimators_ == len(record["weights"]) > 2
     np.testing.assert_allclose(model.estimator_weights_, record["weights"], rtol=1e-9)
@@ -168,7 +170,7 @@ def test_a_first_learner_at_chance_is_kept_with_a_warning():
 
 def test_a_later_learner_at_chance_ends_the_fit_without_it():
     X, y = np.zeros((5, 1)), [0.0, 0.0, 0.0, 0.0, 10.0]
-    model = AdaBoostRegressor(DummyRegressor()).fit(X, y)  # no warning: the usual end of R2
+    model = AdaBoostRegressor(DummyRegressor(), resample=False).fit(X, y)  # no warning: the usual end of R2
     assert model.predict(X).tolist() == [2.0] * 5
     assert model.n_estimators_ == len(model.estimators_) == len(model.history_["round"]) == 1
     assert "in round 2, and 1/2 is chance" in model.stop_reason_
@@ -289,7 +291,7 @@ def test_a_whole_weight_is_that_many_copies_and_zero_is_no_row(loss, estimator):
     weight = np.random.default_rng(2).integers(0, 4, len(y))
     y[weight == 0] = 1e9
     rows = np.random.default_rng(3).permutation(np.repeat(np.arange(len(y)), weight))
-    model = AdaBoostRegressor(estimator, n_estimators=10, loss=loss)
+    model = AdaBoostRegressor(estimator, n_estimators=10, loss=loss, resample=False)
     weighted = model.fit(X, y, sample_weight=weight).predict(X)
     assert model.sample_weights_[weight == 0].tolist() == [0.0] * np.sum(weight == 0)
     copied = clone(model).fit(X[rows], y[rows]).predict(X)
@@ -325,11 +327,11 @@ def test_missing_values_and_categories_are_learned():
     x = np.where(missing, np.nan, random.normal(size=400))
     y = np.array([0.0, 5.0, 1.0, 4.0])[kind] + 3.0 * missing + 0.1 * random.normal(size=400)
     frame = pd.DataFrame({"x": x, "kind": pd.Categorical(np.array(["a", "b", "c", "d"])[kind])})
-    model = AdaBoostRegressor(n_estimators=10).fit(frame, y)
+    model = AdaBoostRegressor(n_estimators=10, random_state=0).fit(frame, y)
     assert model.score(frame, y) > 0.95
     numbered = np.column_stack([x, kind])
     tree = DecisionTreeRegressor(max_depth=3, categorical_features=[1])
-    by_set = AdaBoostRegressor(tree, n_estimators=10).fit(numbered, y)
+    by_set = AdaBoostRegressor(tree, n_estimators=10, random_state=0).fit(numbered, y)
     assert by_set.predict(numbered).tobytes() == model.predict(frame).tobytes()
     with pytest.raises(ValueError, match="NaN"):
         AdaBoostRegressor(Ridge()).fit(numbered, y)

@@ -194,7 +194,8 @@ def test_an_earlier_fit_of_the_estimator_does_not_matter(name, stop):
 def test_the_reason_of_an_end_in_the_first_round_is_kept(perfect, stop):
     noise = np.random.default_rng(0).permutation(np.arange(len(Y)) % 2).astype(float)
     y = np.where(np.nan_to_num(X[:, 0]) > 0, 1.0, 2.0) if perfect else noise
-    model = hedgerow.AdaBoostRegressor(hedgerow.DecisionTreeRegressor(max_depth=1), n_estimators=8)
+    stump = hedgerow.DecisionTreeRegressor(max_depth=1)
+    model = hedgerow.AdaBoostRegressor(stump, n_estimators=8, resample=False)
     fit = clone(model).fit(X, y)
     assert ("perfect" if perfect else "1/2 is chance") in fit.stop_reason_
     assert resumes(lambda **arguments: clone(model).fit(X, y, **arguments), stop, 1)

@@ -154,9 +154,9 @@ KINDS = {
     "anyboost": lambda: (hr.AnyBoostClassifier(**ADA), *plain(2)),
     "anyboost sigmoid": lambda: (hr.AnyBoostClassifier(cost="sigmoid", **ADA), *plain(2)),
     "anyboost logistic": lambda: (hr.AnyBoostClassifier(cost="logistic", **ADA), *named(2)),
-    "adaboost.r2": lambda: (hr.AdaBoostRegressor(**ADA), *plain()),
+    "adaboost.r2": lambda: (hr.AdaBoostRegressor(**ADA, random_state=0), *plain()),
     "adaboost.r2, categories": lambda: (
-        hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), loss="square", **ADA), *named(),
+        hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), loss="square", **ADA, random_state=0), *named(),
     ),
     "three": lambda: (hr.SchapireBoostClassifier(random_state=0), *named(2)),
     "nine": lambda: (

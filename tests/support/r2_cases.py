@@ -28,7 +28,8 @@ class Column(RegressorMixin, BaseEstimator):
 def columns(*predictions, **parameters):
     """An ensemble whose members predict these values on four rows with target 0."""
     X = np.array(predictions, float).T
-    model = AdaBoostRegressor(Column(), **{"n_estimators": len(predictions), "random_state": 0} | parameters)
+    common = {"n_estimators": len(predictions), "random_state": 0, "resample": False}
+    model = AdaBoostRegressor(Column(), **common | parameters)
     return model.fit(X, np.zeros(len(X))), X
 
 
