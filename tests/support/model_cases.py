@@ -156,7 +156,8 @@ KINDS = {
     "anyboost logistic": lambda: (hr.AnyBoostClassifier(cost="logistic", **ADA), *named(2)),
     "adaboost.r2": lambda: (hr.AdaBoostRegressor(**ADA, random_state=0), *plain()),
     "adaboost.r2, categories": lambda: (
-        hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), loss="square", **ADA, random_state=0), *named(),
+        hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), loss="square", random_state=0, **ADA),
+        *named(),
     ),
     "three": lambda: (hr.SchapireBoostClassifier(random_state=0), *named(2)),
     "nine": lambda: (
