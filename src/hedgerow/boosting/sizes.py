@@ -7,6 +7,7 @@ They are functions of the shape of the table only, so that the same rows in memo
 have the same model. `benchmarks/accuracy.py` is the study behind them.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 AUTO = "auto"
@@ -14,7 +15,8 @@ MOST_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
 FEWEST_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
 _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
 _FOUR_FOLDS = 400_000  # of four; beyond, a tenth of the rows for validation loses little
-_FEW_COLUMNS = 4  # that a node of many classes draws from, at least
+_MOST_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
+_FEW_COLUMNS = 4  # that a node of several classes draws from, about
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,14 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         n_iter_no_change=20,
         n_estimators=MOST_ROUNDS,
     )
-    if n_outputs > 1:  # the trees of a round share the work: each may see less
-        share = min(0.7, max(0.25, _FEW_COLUMNS / n_columns))
-        return replace(sizes, colsample_bytree=1.0, max_features=share)
+    if n_outputs > 1:  # the trees of a round share the work: fewer rounds, and each tree may see less
+        share = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
+        return replace(
+            sizes,
+            learning_rate=0.2,
+            colsample_bytree=share,
+            max_features=share,
+            n_estimators=_MOST_ROUNDS_OF_CLASSES,
+        )
     # hessians of two classes are at most 1/4, those of numbers are 1
     return replace(sizes, l2_regularization=10.0) if classes else sizes

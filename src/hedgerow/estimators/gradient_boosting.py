@@ -226,7 +226,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         for two classes.
     n_estimators : int or "auto"
         Number of rounds; with several classes, each round grows one tree per class. With "auto", validation
-        decides the number, up to 1000, and every parameter that is "auto" follows from the table; see Notes.
+        decides the number, up to 1000 (400 for three or more classes), and every parameter that is "auto"
+        follows from the table; see Notes.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
     max_leaf_nodes, max_depth : int or None
@@ -299,10 +300,10 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
     `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
-    With `n_estimators="auto"` it means `learning_rate=0.1`, `min_samples_leaf=5` (2 for numbers, 20 for
-    medians and quantiles), `l2_regularization=3` (10 for two classes), `subsample=0.75`,
-    `colsample_bytree=0.7`, `max_features=0.7` (with three or more classes 1 and a quarter of the columns, at
-    least 4), `n_iter_no_change=20`, and `n_folds=8` if rows times outputs are at most 100,000, 4 up to
+    With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
+    `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
+    classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
+    classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows times outputs are at most 100,000, 4 up to
     400,000 and None beyond, where a tenth of the rows is used for validation. With fewer than 32 rows it is
     100 rounds of one model. Numbers that are passed are always used.
 
