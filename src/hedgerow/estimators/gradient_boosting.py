@@ -303,8 +303,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
     `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
     classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
-    classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows times outputs are at most 100,000, 4 up to
-    400,000 and None beyond, where a tenth of the rows is used for validation. With fewer than 32 rows it is
+    classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows
+    times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is used for
+    validation. With fewer than 32 rows it is
     100 rounds of one model. Numbers that are passed are always used.
 
     Examples
