@@ -156,7 +156,7 @@ def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, i
         "statistics": 24 * n,
         "rows": (16 + (4 * n_outputs if n_outputs > 1 else 0)) * n,
         "histograms": histograms + 2 * n_columns * SPLIT.itemsize,
-        "nodes": 2 * n_leaves * (NODE.itemsize + 8),
+        "nodes": 2 * n_leaves * (NODE.itemsize + 16),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
     estimate = {name: bytes_ * (1 if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()}

@@ -82,6 +82,8 @@ def growth_rules(draw, n_columns, categorical, rng):
         categorical_smoothing=pick(0.0, 1.0, 10.0),
         columns_per_tree=pick(1.0, 1.0, 0.7),
         columns_per_node=pick(1.0, 1.0, 0.5),
+        random_strength=pick(0.0, 0.0, 0.5, 3.0),
+        learning_rate=pick(0.1, 1.0),
         monotonic=monotonic,
         groups=groups,
         seed=draw(st.integers(0, 2**62)),

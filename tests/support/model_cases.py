@@ -83,7 +83,7 @@ MODELS = {
     "class_weight": lambda: classifier(class_weight={0: 1.0, 1: 2.5}),
     **{name: partial(regressor, loss=name, **LOSS_PARAMETERS.get(name, {})) for name in LOSSES["regression"]},
     "constraints": lambda: regressor(monotonic_cst=[1, 0, 0, -1], interaction_cst=[[0, 2], [1]]),
-    "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_state=7),
+    "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_strength=0.5, random_state=7),
     "early stopping": stopped,
     "folds": lambda: regressor(n_folds=2, subsample=0.5),
     "without trees": without_trees,

@@ -39,6 +39,10 @@ CASES = {
         lambda: MultinomialLogLoss(3), THREE, WHOLE, {"validation_rows": HELD},
         {"columns_per_tree": 0.5, "columns_per_node": 0.6, "seed": 3},
     ),
+    "noise": (
+        BinaryLogLoss, TWO, WHOLE, {"subsample": 0.7},
+        {"random_strength": 2.0, "min_samples_leaf": 60},
+    ),
     "monotonic": (SquaredError, SIGNAL, None, {}, {"monotonic": RISING}),
     "groups": (SquaredError, SIGNAL, None, {}, {"groups": np.array([[1]] * 3 + [[2]] * 3, np.uint64)}),
     "heavy tails": (SquaredError, SIGNAL**9, None, {}, {"min_samples_leaf": 1}),

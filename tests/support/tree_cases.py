@@ -67,6 +67,9 @@ def grow_reference(binned, rules, measured, rows, tree=0):
 def grow_oracle(binned, rules, measured, rows, tree=0):
     statistics = [tuple(row) for row in channels(measured.statistics).T.tolist()]
     translated = rules.for_tree(measured, binned.stored, tree)
+    if rules.random_strength:
+        sums = oracle.sums_over([(abs(g), h, n) for g, h, n in statistics], rows.tolist())
+        translated = rules.with_noise(translated, sums)
     return oracle.grow(oracle_table(binned), statistics, translated, rows.tolist())
 
 

@@ -52,6 +52,7 @@ _ALLOWED: dict[str, Allowed] = {
     "monotonic_cst": parameters.directions() | nothing(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
+    "random_strength": real(0),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
@@ -187,6 +188,9 @@ class GradientBoostingBase(BoostingBase):
             categorical_smoothing=float(self.categorical_smoothing),
             columns_per_tree=float(sizes.colsample_bytree),
             columns_per_node=float(sizes.max_features),
+            random_strength=float(self.random_strength),
+            learning_rate=float(sizes.learning_rate),
+            n_outputs=loss.n_outputs,
             seed=seed,
             **constraints,
         )
@@ -242,6 +246,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample, colsample_bytree, max_features : float or "auto"
         Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
+    random_strength : float
+        Noise with which the best splits of the columns of a node are compared; see Notes. 0 for none.
     n_folds : 2, 4, 8, 16, None or "auto"
         The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
         model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
@@ -306,6 +312,12 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     400,000 and None beyond, where a tenth of the rows is used for validation. With fewer than 32 rows it is
     100 rounds of one model. Numbers that are passed are always used.
 
+    With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
+    normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its
+    standard deviation is ``random_strength * sum(abs(g)) / sqrt(n * sum(h)) * m / (1 + m)`` with
+    ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
+    pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -338,6 +350,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
+        random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,
@@ -393,7 +406,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
     learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, n_folds, categorical_features, categorical_smoothing
+    max_bins, subsample, colsample_bytree, max_features, random_strength
+        As in `GradientBoostingClassifier`.
+    n_folds, categorical_features, categorical_smoothing
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
     monotonic_cst, interaction_cst, newton, estimator
         As in `GradientBoostingClassifier`.
@@ -441,6 +456,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
+        random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,

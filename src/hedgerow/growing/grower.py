@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.dtypes import ROW
+from hedgerow.kernels.cpu.elementary import exp
 from hedgerow.kernels.cpu.gradients import largest, pack, spread
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
+from hedgerow.kernels.cpu.histogram import sum_statistics
 from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import (
     NODE,
@@ -220,7 +222,10 @@ class GrowthOptions:
     monotonic: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     # uint64 (columns, words) or empty: bit g of a column is set if it belongs to interaction group g
     groups: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
-    seed: int = 0  # of the drawn columns
+    random_strength: float = 0.0  # of the noise that splits are chosen with, see `with_noise`
+    learning_rate: float = 1.0  # which the noise decreases with
+    n_outputs: int = 1  # trees of a round
+    seed: int = 0  # of the drawn columns, and of the noise
 
     def max_leaves(self, n_rows: int) -> int:
         """Return an upper bound of the number of leaves of a tree on `n_rows` rows."""
@@ -261,11 +266,29 @@ class GrowthOptions:
             l1=self.l1_regularization / g,
             l2=self.l2_regularization / h,
             smoothing=self.categorical_smoothing / h,
+            noise=0.0,
             monotonic=self.monotonic,
             groups=self.groups,
             seed=self.seed,
             tree=tree,
         )
+
+    def with_noise(self, rules: Rules, sums: tuple[int, int, int]) -> Rules:
+        """Set the standard deviation of the noise, in units of the root of a gain.
+
+        sums : of |gradient| and hessian over the rows of the tree, and their number n. After t rounds it is
+
+            random_strength * sum |g| / sqrt(n * sum h) * m / (1 + m),   m = n * exp(-learning_rate * t)
+
+        The first fraction is about what a split gains by chance: the root of the gain of a random split is
+        the absolute value of a normal number times the standard deviation of gradients over sqrt(mean h).
+        """
+        gradient, hessian, n = sums
+        if gradient == 0 or hessian == 0:
+            return rules
+        left = n * exp(-self.learning_rate * (rules.tree // self.n_outputs))
+        scale = gradient / (math.sqrt(n) * math.sqrt(hessian))
+        return rules._replace(noise=self.random_strength * scale * (left / (1.0 + left)))
 
 
 def share_of(share: float, whole: int) -> int:
@@ -329,11 +352,21 @@ class TreeGrower:
         work.rows[:n] = rows
         rules = self.options.for_tree(statistics, self.table.stored, tree)
         integers, units = statistics.statistics, (statistics.gradient_unit, statistics.hessian_unit)
+        if self.options.random_strength:
+            rules = self.options.with_noise(rules, self._sums(integers, n))
         n_nodes = team.together(
             lambda thread: grow(codes, integers, rules, nodes, work, team.sync, n, thread, n_threads),
             n_threads,
         )
         return GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
+
+    def _sums(self, statistics: Statistics, n: int) -> tuple[int, int, int]:
+        """Return the sums of `sum_statistics` over the rows of the tree."""
+        found: list[Any] = []
+        rows = self._work.rows
+        self.team.over_rows(n, lambda a, b: found.append(sum_statistics(statistics, rows, a, b)))
+        first, second, third = (sum(one) for one in zip(*found, strict=True))
+        return first, second, third
 
 
 def slots_for(n_leaves: int, entries: int) -> int:
@@ -350,6 +383,7 @@ def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_threads: int
     n_slots = slots_for(n_leaves, entries)
     frontier = Frontier(
         heap=np.empty(n_nodes, np.int64),
+        priority=np.empty(n_nodes),
         slots=np.empty(n_slots, np.int64),
         control=np.zeros(16, np.int64),
         groups=np.zeros((n_nodes if group_words else 1, group_words), np.uint64),

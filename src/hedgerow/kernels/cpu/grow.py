@@ -40,7 +40,7 @@ from hedgerow.kernels.cpu.histogram import (
 )
 from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_rows
-from hedgerow.kernels.cpu.split import best_column, search_column
+from hedgerow.kernels.cpu.split import best_column, least_gain, search_column
 
 atomic_add, atomic_load, yield_time_slice = intrinsics(
     "intrinsics", "atomic_add", "atomic_load", "yield_time_slice"
@@ -147,9 +147,10 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
         if number < 0 or (size > VERIFIED_ROWS and not control[TRIED]):
             continue
         node, histogram = nodes[number], memory.pool[control[SMALL_SLOT + which]]
-        best = best_column(rules, frontier.allowed[which], frontier.found[which])
+        least, allowed, found = least_gain(node, rules), frontier.allowed[which], frontier.found[which]
+        best = best_column(rules, number, least, allowed, found)
         while best >= 0:
-            split, column = frontier.found[which, best], codes.by_column[best]
+            split, column = found[best], codes.by_column[best]
             count = count_left(column, split, rows, node.start, node.stop, copies)
             if count >= rules.min_count and node.count - count >= rules.min_count:
                 break
@@ -160,7 +161,7 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
                 row = np.uintp(rows[k])
                 counts[codes.offsets[best] + np.int64(column[row])] += copies[row] if copies.shape[0] else 1
             search_column(codes, rules, histogram, counts, node, best, search, _LEADER, split)
-            best = best_column(rules, frontier.allowed[which], frontier.found[which])
+            best = best_column(rules, number, least, allowed, found)
 
 
 @kernel

@@ -19,9 +19,10 @@ import numpy as np
 
 from hedgerow.kernels.cpu.jit import inlined_kernel, kernel
 from hedgerow.kernels.cpu.partition import fill_set
+from hedgerow.kernels.cpu.random import SPLIT_NOISE, normal
 
 NO_GAIN = -np.inf
-_NOISE = 1e-10  # a gain below this share of the node's score is rounding, not structure
+_ROUNDING = 1e-10  # a gain below this share of the node's score is rounding, not structure
 
 
 @kernel
@@ -249,18 +250,37 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
 
 
 @kernel
-def best_column(rules, allowed, found):
-    """The column of the largest gain, the first among equals; -1 when no column has a split."""
-    best, gain = -1, NO_GAIN
+def split_score(rules, number, column, gain):
+    """The score by which the best split of a column of node `number` is compared with others.
+
+    It is the gain, or with noise its square root and a normal number. It rises with the gain.
+    """
+    if rules.noise == 0.0:
+        return gain
+    key = rules.tree * (1 << 32) + number
+    return np.sqrt(gain) + rules.noise * normal(rules.seed, SPLIT_NOISE, key, column)
+
+
+@kernel
+def best_column(rules, number, least, allowed, found):
+    """The column of the largest score for node `number`, the first among equals; -1 when none has a split.
+
+    With noise, only splits that gain more than `least` are compared.
+    """
+    best, score = -1, NO_GAIN
     for column in rules.columns:
-        if allowed[column] and found[column].gain > gain:
-            best, gain = column, found[column].gain
+        gain = found[column].gain
+        if not allowed[column] or gain == NO_GAIN or (rules.noise > 0.0 and not gain > least):
+            continue
+        other = split_score(rules, number, column, gain)
+        if other > score:
+            best, score = column, other
     return best
 
 
 @kernel
-def gains_enough(split, node, rules):
-    """Whether a split gains more than the minimum and than rounding."""
+def least_gain(node, rules):
+    """What a split of a node must gain more than: the minimum, and rounding."""
     gradient = np.float64(node.gradient)
-    noise = _NOISE * gradient * gradient / (np.float64(node.hessian) + rules.l2)
-    return split.gain > rules.min_gain and split.gain > noise
+    rounding = _ROUNDING * gradient * gradient / (np.float64(node.hessian) + rules.l2)
+    return max(rules.min_gain, rounding)
