@@ -32,6 +32,7 @@ def _name(value):
 BAD = {
     "n_estimators": [0, -1, None, *INTEGERS],
     "learning_rate": [0, 0.0, -0.1, *NUMBERS],
+    "growth_policy": ["depthwise", None, 1, True],
     "max_leaf_nodes": [0, 1, -3, *INTEGERS],
     "max_depth": [0, -1, *INTEGERS],
     "min_samples_leaf": [0, -1, None, *INTEGERS],
@@ -121,6 +122,7 @@ CASES = [
 GOOD = {
     "n_estimators": [1, np.int64(2)],
     "learning_rate": [1, 0.5, np.float32(0.5), 2.0],
+    "growth_policy": ["best_first", "symmetric"],
     "max_leaf_nodes": [2, None, np.int32(4)],
     "max_depth": [1, None],
     "min_samples_leaf": [1, np.int64(5)],

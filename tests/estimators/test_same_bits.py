@@ -92,6 +92,8 @@ CASES = {
     "huber": lambda: numeric(loss="huber"),
     "poisson": lambda: numeric(lambda score: np.floor(np.abs(score)), loss="poisson"),
     "sampling": lambda: binary(subsample=0.6, colsample_bytree=0.7, max_features=0.5, random_state=1),
+    "noise": lambda: binary(random_strength=1.0),
+    "symmetric": lambda: binary(growth_policy="symmetric", random_strength=0.5, l1_regularization=0.1),
     "early stopping": stopping,
     "early stopping, weights": lambda: stopping(sample_weight=weights("real")),
     "missing and categories": missing_and_categories,

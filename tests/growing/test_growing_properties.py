@@ -126,6 +126,17 @@ def growths(draw):
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
+@given(growths(), st.integers(0, 4))
+def test_symmetric_trees_are_those_of_the_oracle(teams, case, depth):
+    rules = replace(case.rules, symmetric=True, max_leaf_nodes=None, max_depth=depth)
+    arguments = (case.binned, rules, case.measured, case.rows, case.tree)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grower, "_VALUES_PER_THREAD", 1)
+        compiled = grow_compiled(*arguments, teams[case.n_members])
+    assert_is_oracle_tree(compiled, grow_oracle(*arguments), case.measured)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(growths())
 def test_compiled_reference_and_oracle_grow_the_same_tree(teams, case):
     arguments = (case.binned, case.rules, case.measured, case.rows, case.tree)

@@ -37,12 +37,15 @@ from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
 _AUTO = one_of("auto")
+_DEFAULT_LEAVES = 31
+_SYMMETRIC_DEPTH, _LARGEST_DEPTH = 6, 16  # of symmetric trees
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
     "n_estimators": whole(1) | _AUTO,
     "learning_rate": real(0, above=True) | _AUTO,
     "early_stopping": flag() | _AUTO | nothing(),
     "n_iter_no_change": whole(1) | _AUTO,
+    "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1) | _AUTO,
@@ -178,8 +181,7 @@ class GradientBoostingBase(BoostingBase):
             constraints["groups"] = interaction_groups(self.interaction_cst, schema.n_columns)
         # int and float: the kernels would be compiled again for a NumPy scalar of another type
         return GrowthOptions(
-            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-            max_depth=None if self.max_depth is None else int(self.max_depth),
+            **self._tree_size(),
             min_samples_leaf=int(sizes.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
@@ -194,6 +196,32 @@ class GradientBoostingBase(BoostingBase):
             seed=seed,
             **constraints,
         )
+
+    def _tree_size(self) -> dict[str, Any]:
+        """Return the limits of the size of a tree."""
+        max_leaf_nodes = None if self.max_leaf_nodes is None else int(self.max_leaf_nodes)
+        max_depth = None if self.max_depth is None else int(self.max_depth)
+        if self.growth_policy == "best_first":
+            return {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth}
+        return {"max_leaf_nodes": None, "max_depth": max_depth or _SYMMETRIC_DEPTH, "symmetric": True}
+
+    def _input_options(self) -> InputOptions:
+        if self.growth_policy == "symmetric":
+            self._check_symmetric_size()
+        return super()._input_options()
+
+    def _check_symmetric_size(self) -> None:
+        """Refuse limits that symmetric trees cannot have."""
+        if self.max_leaf_nodes not in (None, _DEFAULT_LEAVES):
+            raise ValueError(
+                f"max_leaf_nodes={self.max_leaf_nodes} is not allowed with growth_policy='symmetric', whose "
+                "trees have 2**max_depth leaves; set max_depth instead"
+            )
+        if self.max_depth is not None and self.max_depth > _LARGEST_DEPTH:
+            raise ValueError(
+                f"max_depth={self.max_depth} is not allowed with growth_policy='symmetric': it must be at "
+                f"most {_LARGEST_DEPTH}"
+            )
 
     def _set_fitted(self, result: FitResult, data: FitInput) -> None:
         super()._set_fitted(result, data)
@@ -339,6 +367,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
@@ -445,6 +474,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",

@@ -33,6 +33,7 @@ from hedgerow.growing.grower import (
     packed_bits,
     wide_bits,
 )
+from hedgerow.growing.sharded_symmetric import ShardedSymmetricGrower
 from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.kernels.cpu.advance import search_again, split_from_sums, start_from_sums
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, select_next
@@ -180,7 +181,8 @@ class RoundGrower:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
         self._n_copies, self._n_piece, self._n_outputs = n_copies, n_piece, n_outputs
         self._learning_rate = learning_rate
-        self._grower = ShardedGrower(shards, bins, options, n_rows)
+        kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
+        self._grower = kind(shards, bins, options, n_rows)
         self._bits = np.zeros((n_outputs, 2), np.int64)
         self._is_wide = False
         self._unsent: tuple[Any, ...] | None = None  # a tree whose values the shards have not received yet

@@ -111,7 +111,7 @@ def allow_columns(rules, frontier):
 
 
 @kernel
-def _splittable(node, rules):
+def splittable(node, rules):
     """Whether a node could be split at all, whatever its histogram."""
     large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
     return large and node.depth < rules.max_depth
@@ -203,8 +203,8 @@ def commit(rules, nodes, number, n_left, count, frontier):
     small, large = node.left, node.left + 1
     if nodes[small].stop - nodes[small].start > nodes[large].stop - nodes[large].start:
         small, large = large, small
-    small_open = not last and _splittable(nodes[small], rules)
-    large_open = not last and _splittable(nodes[large], rules)
+    small_open = not last and splittable(nodes[small], rules)
+    large_open = not last and splittable(nodes[large], rules)
     control[FILL] = small
     control[FILL + 1] = large
     control[N_FILLS] = 2 if large_open and node.slot < 0 else 1
@@ -248,7 +248,7 @@ def select_next(rules, nodes, frontier):
         best = best_column(rules, number, least, frontier.allowed[which], frontier.found[which])
         opens = best >= 0
         if opens:
-            _copy_split(frontier.found[which, best], node.split)
+            copy_split(frontier.found[which, best], node.split)
             opens = node.split.gain > least
         if opens:
             frontier.priority[number] = split_score(rules, number, best, node.split.gain)
@@ -264,7 +264,8 @@ def select_next(rules, nodes, frontier):
 
 
 @kernel
-def _copy_split(source, target):
+def copy_split(source, target):
+    """Copy a record."""
     target.gain = source.gain
     target.left_gradient = source.left_gradient
     target.left_hessian = source.left_hessian

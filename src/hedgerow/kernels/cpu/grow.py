@@ -80,14 +80,14 @@ def members_for(n_rows, n_members):
 
 
 @kernel
-def _own_columns(rules, member, n_members):
+def own_columns(rules, member, n_members):
     """The member's columns: neighbours, so that two members seldom write to one cache line."""
     first, last = share(0, rules.columns.shape[0], member, n_members)
     return rules.columns[first:last]
 
 
 @kernel
-def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
+def fill_histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
     """Compute the histograms of the nodes selected in control.
 
     The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
@@ -110,7 +110,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
                 node.gradient, node.hessian = sum_stored(only, n_private, packed, partial, used)
             barrier(sync, n_members)
         slot, parent = control[SMALL_SLOT + turn], control[LARGE_SLOT]
-        for column in _own_columns(rules, member, n_members):
+        for column in own_columns(rules, member, n_members):
             merge_column(codes, column, node, n_private, packed, partial, used, pool[slot])
             if control[LARGE] >= 0 and control[N_FILLS] == 1:
                 subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[slot])
@@ -122,7 +122,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
 def search_nodes(codes, rules, nodes, frontier, memory, search, member, n_members):
     """Best split of every column for the nodes selected in control, each member its own columns."""
     control = frontier.control
-    columns = _own_columns(rules, member, n_members)
+    columns = own_columns(rules, member, n_members)
     for turn in range(2 * columns.shape[0]):
         which, column = turn & 1, columns[turn >> 1]
         number = control[SMALL + which]
@@ -205,7 +205,9 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
             if member == 0:
                 allow_columns(rules, frontier)
             barrier(sync, n_members)
-            _histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
+            fill_histograms(
+                codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members
+            )
             search_nodes(codes, rules, nodes, frontier, memory, work.search, member, n_members)
             barrier(sync, n_members)
         if member == 0:

@@ -22,7 +22,7 @@ from hedgerow.kernels.cpu.partition import fill_set
 from hedgerow.kernels.cpu.random import SPLIT_NOISE, normal
 
 NO_GAIN = -np.inf
-_ROUNDING = 1e-10  # a gain below this share of the node's score is rounding, not structure
+ROUNDING = 1e-10  # a gain below this share of the node's score is rounding, not structure
 
 
 @kernel
@@ -40,7 +40,7 @@ def leaf_value(gradient, hessian, l1, l2, lower, upper):
 
 
 @kernel
-def _value_score(gradient, hessian, value, l1, l2):
+def value_score(gradient, hessian, value, l1, l2):
     """Twice the reduction of the objective when a leaf has `value`."""
     return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
 
@@ -71,13 +71,13 @@ def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
     l1, lower, upper = rules.l1, node.lower, node.upper
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     value = leaf_value(total_g, total_h, l1, l2, lower, upper)
-    parent = _value_score(total_g, total_h, value, l1, l2)
+    parent = value_score(total_g, total_h, value, l1, l2)
     for p in range(run_g.shape[0]):
         gl, hl = np.float64(run_g[p]), np.float64(run_h[p])
         gr, hr = total_g - gl, total_h - hl
         left = leaf_value(gl, hl, l1, l2, lower, upper)
         right = leaf_value(gr, hr, l1, l2, lower, upper)
-        gain = _value_score(gl, hl, left, l1, l2) + _value_score(gr, hr, right, l1, l2) - parent
+        gain = value_score(gl, hl, left, l1, l2) + value_score(gr, hr, right, l1, l2) - parent
         fits = (run_h[p] >= rules.min_hessian) & (node.hessian - run_h[p] >= rules.min_hessian)
         fits &= (right - left) * direction >= 0.0
         gains[p] = gain if fits else NO_GAIN
@@ -127,7 +127,7 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):
 
 
 @kernel
-def _ordered_sums(histogram, counts, first, order, n, sums):
+def ordered_sums(histogram, counts, first, order, n, sums):
     """sums[:, p] = sums over the first p + 1 categories of the order."""
     run_g, run_h, run_c = np.int64(0), np.int64(0), np.int64(0)
     for p in range(n):
@@ -171,7 +171,7 @@ def _count_strays(sums, n, node, strays, missing_position):
 
 
 @kernel
-def _send_left(split, order, n, position):
+def send_left(split, order, n, position):
     """Write the set of the first position + 1 categories; those without rows go with the missing values."""
     for p in range(n):
         if order[p] == 0:
@@ -216,7 +216,7 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             last = first + n_bins + 1
             n_present = _order_categories(histogram, first, last, rules.smoothing, order, gains)
             n = max(n_present - 1, 0)
-            _ordered_sums(histogram, counts, first, order, n, sums)
+            ordered_sums(histogram, counts, first, order, n, sums)
             if counts.shape[0]:
                 strays, missing_position = node.count, -1
                 for p in range(n_present):
@@ -246,7 +246,7 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             split.left_hessian = run_h[position]
             split.categorical = np.int64(categorical)
             if categorical:
-                _send_left(split, order, n_present, position)
+                send_left(split, order, n_present, position)
 
 
 @kernel
@@ -282,5 +282,5 @@ def best_column(rules, number, least, allowed, found):
 def least_gain(node, rules):
     """What a split of a node must gain more than: the minimum, and rounding."""
     gradient = np.float64(node.gradient)
-    rounding = _ROUNDING * gradient * gradient / (np.float64(node.hessian) + rules.l2)
+    rounding = ROUNDING * gradient * gradient / (np.float64(node.hessian) + rules.l2)
     return max(rules.min_gain, rounding)
