@@ -152,6 +152,7 @@ def test_categories_and_missing_values():
     assert model.score(table, y) > 0.85
     assert (model.model_.forest.set_number >= 0).any()
     assert same_forests(from_bytes(to_bytes(model)), model)
+    np.testing.assert_allclose(model.predict(table), predicted_by_leaves(model, table), rtol=1e-12)
     unseen = table.assign(colour=pd.Categorical([99] * len(table)))
     assert np.isfinite(model.predict(unseen)).all()
 
@@ -229,12 +230,13 @@ def test_importances_are_positive_and_find_the_column():
     assert model.feature_importances_.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("depth", [3, 5, 7])  # with masks, with masks alone, and below them
+@pytest.mark.parametrize("depth", [2, 5, 7])
 def test_predictions_are_those_of_the_leaves(depth):
     X, y = numbers(700)
     X[::9, 1] = np.nan
     model = regressor(growth_policy="symmetric", max_depth=depth, min_samples_leaf=2).fit(X, y)
-    assert max(depths(model.model_.forest)) == depth
+    assert depths(model.model_.forest) == [depth] * 10
+    assert model.model_.forest.trees.n_levels.tolist() == [depth] * 10
     np.testing.assert_allclose(model.predict(X), predicted_by_leaves(model, X), rtol=1e-12)
     staged = list(model.staged_predict(X))
     assert np.array_equal(staged[-1], model.predict(X))

@@ -84,7 +84,7 @@ MODELS = {
     **{name: partial(regressor, loss=name, **LOSS_PARAMETERS.get(name, {})) for name in LOSSES["regression"]},
     "constraints": lambda: regressor(monotonic_cst=[1, 0, 0, -1], interaction_cst=[[0, 2], [1]]),
     "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_strength=0.5, random_state=7),
-    "symmetric": lambda: regressor(growth_policy="symmetric", max_depth=3),
+    "symmetric": lambda: regressor(growth_policy="symmetric", max_leaf_nodes=None, max_depth=3),
     "early stopping": stopped,
     "folds": lambda: regressor(n_folds=2, subsample=0.5),
     "without trees": without_trees,

@@ -261,10 +261,15 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         decides the number, up to 1000, and every parameter that is "auto" follows from the table; see Notes.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
+    growth_policy : {"best_first", "symmetric"}
+        With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
-        Limits of a tree, which is grown best first; None for no limit.
+        Limits of a tree; None for no limit. Symmetric trees have up to 2**max_depth leaves, and no other
+        `max_leaf_nodes` than 31 or None is allowed for them; their `max_depth` is at most 16, and 6 if None.
     min_samples_leaf, min_child_weight : int (or "auto"), float
-        Minimal number of rows and minimal sum of hessians of a leaf.
+        Minimal number of rows and minimal sum of hessians of a leaf. In a symmetric tree, a split gains
+        nothing in a node where the sum of a child would be below `min_child_weight`, and a leaf of too few
+        rows, an empty one too, has the value of the node above it.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float (l2: or "auto")
@@ -433,7 +438,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
+    learning_rate, growth_policy, max_leaf_nodes, max_depth, min_samples_leaf
+        As in `GradientBoostingClassifier`.
+    min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
     max_bins, subsample, colsample_bytree, max_features, random_strength
         As in `GradientBoostingClassifier`.
