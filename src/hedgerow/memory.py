@@ -141,8 +141,8 @@ def estimate_gradient_boosting(
     gradients    16 K n, gradient and hessian
     statistics   24 n: packed (8) and, for heavy tails, two channels (16)
     rows         16 n: row numbers of the fit and of the tree, two spare arrays; 4 K n for several outputs
-    histograms   16 B a slot, B entries: slots up to 128 MB, for a complete tree half as many as leaves and at
-                 most n, and two more; 24 B a thread
+    histograms   16 B a slot, B entries: slots up to 128 MB, of a complete tree half as many as leaves, and two
+                 more; 24 B a thread
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
 
@@ -152,7 +152,6 @@ def estimate_gradient_boosting(
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
     entries = n_columns * (min(size.max_bins, n) + 1)
     n_slots = slots_for(n_leaves, entries, is_complete=is_complete)
-    n_slots = min(n_slots, n) if is_complete else n_slots  # others are not written
     histograms = 16 * entries * (n_slots + 2) + 24 * entries * size.n_threads
     estimate = {
         "codes": n * (n_columns + stride) + evaluated * n_columns + size.n_held_out * (n_columns + stride),

@@ -113,9 +113,13 @@ def _require_memory(
         estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
-    advice = "use fewer rows or columns, a smaller eval_set"
-    if estimate.get("trees", 0) > sum(estimate.values()) // 4:
-        advice += ", a smaller n_estimators or max_leaf_nodes"
+    advice, much = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
+    if options.growth.symmetric and estimate.get("histograms", 0) > much:
+        advice += ", a smaller max_depth"
+    elif estimate.get("trees", 0) > much:
+        advice += (
+            f", a smaller n_estimators or {'max_depth' if options.growth.symmetric else 'max_leaf_nodes'}"
+        )
     size.require(estimate, advice=advice)
 
 
