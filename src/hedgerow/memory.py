@@ -141,7 +141,7 @@ def estimate_gradient_boosting(
     gradients    16 K n, gradient and hessian
     statistics   24 n: packed (8) and, for heavy tails, two channels (16)
     rows         16 n: row numbers of the fit and of the tree, two spare arrays; 4 K n for several outputs
-    histograms   16 B a slot, B entries: slots up to 128 MB, of a complete tree half as many as leaves, and two
+    histograms   16 B a slot, B entries: slots up to 128 MB, of a complete tree half as many as leaves; two
                  more; 24 B a thread
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
