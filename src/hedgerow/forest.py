@@ -150,11 +150,13 @@ class Forest(PickledWithoutCache):
         )
         masks, scratch = np.empty(n_nodes, np.uint32), np.empty(n_nodes, np.int64)
         entry = np.zeros((self.n_trees, kernels.TOP_LEAVES), np.int32)
-        n_top, depth, below = np.zeros((3, self.n_trees), np.int64)
+        n_top, depth, below, n_levels = np.zeros((4, self.n_trees), np.int64)
         for t in range(self.n_trees):
             first, last = starts[t], starts[t + 1]
             n_top[t] = kernels.mask_top(self.left, first, last, masks, entry[t])
             depth[t], below[t] = kernels.depth_below(child, first, last, entry[t], n_top[t] + 1, scratch)
+            n_levels[t] = self._n_levels(int(first), int(last))
+            below[t] = 0 if n_levels[t] else below[t]
         return Trees(
             starts=starts,
             output=self.output.astype(np.int64),
@@ -168,7 +170,25 @@ class Forest(PickledWithoutCache):
             value=self.value,
             sets=self.sets,
             uses_codes=np.array([below.any() or len(self.sets) > 0], np.int64),
+            n_levels=n_levels,
         )
+
+    def _n_levels(self, first: int, last: int) -> int:
+        """Return the number of levels of a symmetric tree in the order of its levels, 0 for another tree."""
+        n_levels = (last - first).bit_length() - 1
+        n_inner = (1 << n_levels) - 1
+        if n_levels < 2 or last - first != 2 * n_inner + 1:
+            return 0
+        inner, sizes = np.arange(first, first + n_inner), 1 << np.arange(n_levels)
+        if not np.array_equal(self.left[inner], 2 * (inner - first) + 1):
+            return 0
+        heads = np.repeat(first + sizes - 1, sizes)  # the first node of the level
+        for array in (self.column, self.threshold, self.missing_left):
+            if not np.array_equal(array[inner], array[heads]):
+                return 0
+        by_set = self.set_number[heads] >= 0  # a column has either sets or thresholds
+        sets, others = (self.sets[self.set_number[nodes[by_set]]] for nodes in (inner, heads))
+        return n_levels if np.array_equal(sets, others) else 0
 
     def thresholds(self, bins: Bins) -> Floats:
         """Return the largest value that goes left at every numeric split; inf if only missing goes right."""

@@ -131,15 +131,18 @@ def sum_estimates(estimates: Iterable[Estimate]) -> dict[str, int]:
 # --- boosting
 
 
-def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, int]:
-    """Estimate gradient boosting with trees of at most `n_leaves` leaves.
+def estimate_gradient_boosting(
+    size: FitSize, n_leaves: int = 31, *, is_complete: bool = False
+) -> dict[str, int]:
+    """Estimate gradient boosting with trees of at most `n_leaves` leaves; `is_complete` of symmetric trees.
 
     codes        n (C + stride) and m C
     scores       8 K (n + m)
     gradients    16 K n, gradient and hessian
     statistics   24 n: packed (8) and, for heavy tails, two channels (16)
     rows         16 n: row numbers of the fit and of the tree, two spare arrays; 4 K n for several outputs
-    histograms   16 B a slot, B entries: slots up to 128 MB and two more; 24 B a thread
+    histograms   16 B a slot, B entries: slots up to 128 MB, of a complete tree half as many as leaves; two
+                 more; 24 B a thread
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
 
@@ -148,7 +151,8 @@ def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, i
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
     entries = n_columns * (min(size.max_bins, n) + 1)
-    histograms = 16 * entries * (slots_for(n_leaves, entries) + 2) + 24 * entries * size.n_threads
+    n_slots = slots_for(n_leaves, entries, is_complete=is_complete)
+    histograms = 16 * entries * (n_slots + 2) + 24 * entries * size.n_threads
     estimate = {
         "codes": n * (n_columns + stride) + evaluated * n_columns + size.n_held_out * (n_columns + stride),
         "scores": 8 * n_outputs * (n + evaluated),
@@ -156,7 +160,7 @@ def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, i
         "statistics": 24 * n,
         "rows": (16 + (4 * n_outputs if n_outputs > 1 else 0)) * n,
         "histograms": histograms + 2 * n_columns * SPLIT.itemsize,
-        "nodes": 2 * n_leaves * (NODE.itemsize + 8),
+        "nodes": 2 * n_leaves * (NODE.itemsize + 16),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
     estimate = {name: bytes_ * (1 if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()}

@@ -55,6 +55,10 @@ CASES = {
     "boosting, two classes": (GradientBoostingClassifier(**FEW, early_stopping=False), "text"),
     "boosting, samples": (GradientBoostingClassifier(**FEW, early_stopping=False, subsample=0.7), "label"),
     "boosting, columns": (GradientBoostingRegressor(**FEW, max_features=0.5, min_samples_leaf=40), "number"),
+    "boosting, symmetric": (
+        GradientBoostingRegressor(**FEW, growth_policy="symmetric", random_strength=1.0),
+        "number",
+    ),
     "boosting, absolute error": (GradientBoostingRegressor(**FEW, loss="absolute_error"), "number"),
     "boosting, folds": (
         GradientBoostingRegressor(**FEW, n_folds=2, subsample=0.7, early_stopping=True),

@@ -313,6 +313,41 @@ def test_rows_left_out_of_a_tree_are_scored_too():
     np.testing.assert_allclose(model.history_["train_loss"], model.history_["validation_loss"], rtol=1e-12)
 
 
+# --- noise
+
+
+def test_noise_is_a_function_of_the_seed_and_changes_splits_only():
+    X, y = numbers(n_columns=6)
+    one, same, other = (regressor(random_strength=1.0, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+    assert same_forests(one, same)
+    assert not same_forests(one, other)
+    forest = regressor(random_strength=1.0, n_estimators=1, learning_rate=1.0).fit(X, y).model_.forest
+    leaf_sums = regressor(random_strength=1.0, n_estimators=1, learning_rate=1.0).fit(X, y)
+    predicted = leaf_sums.predict(X)
+    leaves = leaf_sums.apply(X)[:, 0]
+    for leaf in np.flatnonzero(forest.left == 0):
+        np.testing.assert_allclose(predicted[leaves == leaf], y[leaves == leaf].mean(), atol=1e-3)
+    assert (forest.gain[forest.left > 0] > 0).all()
+
+
+def test_strong_noise_chooses_any_column_and_weak_noise_the_best():
+    X, y = numbers(2000, n_columns=8)
+    model = regressor(random_strength=1e6, learning_rate=1.0, n_estimators=25, max_leaf_nodes=2).fit(X, y)
+    used = model.model_.forest.column[model.model_.forest.starts[:-1]].tolist()
+    assert set(used) >= {4, 5, 6, 7}  # columns that y does not depend on
+    calm = regressor(random_strength=1.0, learning_rate=1.0, n_estimators=25, max_leaf_nodes=2).fit(X, y)
+    plain = regressor(learning_rate=1.0, n_estimators=25, max_leaf_nodes=2).fit(X, y)
+    assert not same_forests(calm, model)
+    assert calm.model_.forest.column[0] == plain.model_.forest.column[0]
+
+
+def test_noise_goes_on_with_a_warm_start():
+    X, y = numbers()
+    whole = regressor(random_strength=1.0).fit(X, y)
+    model = regressor(random_strength=1.0, n_estimators=4, warm_start=True).fit(X, y)
+    assert same_forests(model.set_params(n_estimators=10).fit(X, y), whole)
+
+
 # --- threads
 
 

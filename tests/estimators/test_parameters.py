@@ -32,6 +32,7 @@ def _name(value):
 BAD = {
     "n_estimators": [0, -1, None, *INTEGERS],
     "learning_rate": [0, 0.0, -0.1, *NUMBERS],
+    "growth_policy": ["depthwise", None, 1, True],
     "max_leaf_nodes": [0, 1, -3, *INTEGERS],
     "max_depth": [0, -1, *INTEGERS],
     "min_samples_leaf": [0, -1, None, *INTEGERS],
@@ -43,6 +44,7 @@ BAD = {
     "subsample": [0, 0.0, -0.5, 1.01, *NUMBERS],
     "colsample_bytree": [0.0, 1.5, *NUMBERS],
     "max_features": [0.0, 2, "sqrt", *NUMBERS],
+    "random_strength": [-0.1, *NUMBERS],
     "categorical_smoothing": [-1, *NUMBERS],
     "monotonic_cst": [1, "rising", [2, 0, 0, 0], [0.5, 0, 0, 0], [NAN], ["1"], {"a": 3}, {"a": None}, [None]],
     "interaction_cst": ["all", 3, [0, 1], [{0}, 1], [{"a"}], [{0.5}], [{-1}], ["ab"], {"a": 1}, [{True}]],
@@ -120,6 +122,7 @@ CASES = [
 GOOD = {
     "n_estimators": [1, np.int64(2)],
     "learning_rate": [1, 0.5, np.float32(0.5), 2.0],
+    "growth_policy": ["best_first", "symmetric"],
     "max_leaf_nodes": [2, None, np.int32(4)],
     "max_depth": [1, None],
     "min_samples_leaf": [1, np.int64(5)],
@@ -131,6 +134,7 @@ GOOD = {
     "subsample": [1, 0.5, np.float64(0.5)],
     "colsample_bytree": [1, 0.5],
     "max_features": [1, 0.5],
+    "random_strength": [0, 1, 0.5],
     "categorical_features": [None, "from_dtype", [0], [True, False, False, False]],
     "categorical_smoothing": [0, 3.0],
     "monotonic_cst": [None, [1, -1, 0, 0], (1.0, 0, 0, 0), np.array([0, 0, 1, 0])],

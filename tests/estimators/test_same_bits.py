@@ -44,7 +44,7 @@ def weights(kind):
 
 
 def classifier(X, y, sample_weight=None, **parameters):
-    model = GradientBoostingClassifier(n_estimators=4, max_leaf_nodes=15, **parameters)
+    model = GradientBoostingClassifier(**{"n_estimators": 4, "max_leaf_nodes": 15} | parameters)
     return model, (X, y.astype(np.int64), sample_weight)
 
 
@@ -92,6 +92,10 @@ CASES = {
     "huber": lambda: numeric(loss="huber"),
     "poisson": lambda: numeric(lambda score: np.floor(np.abs(score)), loss="poisson"),
     "sampling": lambda: binary(subsample=0.6, colsample_bytree=0.7, max_features=0.5, random_state=1),
+    "noise": lambda: binary(random_strength=1.0),
+    "symmetric": lambda: binary(
+        growth_policy="symmetric", max_leaf_nodes=None, random_strength=0.5, l1_regularization=0.1
+    ),
     "early stopping": stopping,
     "early stopping, weights": lambda: stopping(sample_weight=weights("real")),
     "missing and categories": missing_and_categories,

@@ -82,6 +82,8 @@ def growth_rules(draw, n_columns, categorical, rng):
         categorical_smoothing=pick(0.0, 1.0, 10.0),
         columns_per_tree=pick(1.0, 1.0, 0.7),
         columns_per_node=pick(1.0, 1.0, 0.5),
+        random_strength=pick(0.0, 0.0, 0.5, 3.0),
+        learning_rate=pick(0.1, 1.0),
         monotonic=monotonic,
         groups=groups,
         seed=draw(st.integers(0, 2**62)),
@@ -121,6 +123,17 @@ def growths(draw):
         n_members=draw(st.integers(1, 3)),
         pool_bytes=draw(st.sampled_from([0, 20_000, 128 << 20])),
     )
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(growths(), st.integers(0, 4))
+def test_symmetric_trees_are_those_of_the_oracle(teams, case, depth):
+    rules = replace(case.rules, symmetric=True, max_leaf_nodes=None, max_depth=depth)
+    arguments = (case.binned, rules, case.measured, case.rows, case.tree)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grower, "_VALUES_PER_THREAD", 1)
+        compiled = grow_compiled(*arguments, teams[case.n_members])
+    assert_is_oracle_tree(compiled, grow_oracle(*arguments), case.measured)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -58,6 +58,7 @@ RULES = {
     "deep": GrowthOptions(max_leaf_nodes=None, max_depth=6, min_samples_leaf=50),
     "penalised": GrowthOptions(l1_regularization=3.0, l2_regularization=10.0, min_split_gain=4.0),
     "random": GrowthOptions(columns_per_tree=0.7, columns_per_node=0.5, seed=3),
+    "noise": GrowthOptions(random_strength=3.0, min_samples_leaf=300, seed=3),
     "monotonic": GrowthOptions(monotonic=np.array([-1, 1, 0, 0], np.int8)),
     "groups": GrowthOptions(groups=np.array([[1], [3], [2], [2]], np.uint64)),
 }

@@ -20,6 +20,7 @@ RULES = {
     "large leaves": GrowthOptions(min_samples_leaf=20),  # most splits found first are too small
     "penalised": GrowthOptions(min_samples_leaf=2, l1_regularization=1.0, l2_regularization=2.0),
     "random": GrowthOptions(min_samples_leaf=2, columns_per_tree=0.8, columns_per_node=0.5, seed=3),
+    "noise": GrowthOptions(min_samples_leaf=5, random_strength=2.0, seed=3),
     "monotonic": GrowthOptions(min_samples_leaf=2, monotonic=np.array([-1, 1, 0, 0], np.int8)),
     "groups": GrowthOptions(min_samples_leaf=2, groups=np.array([[1], [3], [2], [2]], np.uint64)),
     "deep": GrowthOptions(max_leaf_nodes=None, max_depth=4, min_samples_leaf=1),

@@ -17,7 +17,10 @@ CASES |= {
         *("extra trees of numbers", "tree of numbers", "stump", "stump, categories", "gradient of numbers"),
     )
 }
-CASES |= {name: MODELS[name] for name in ("class_weight", "exponential", "huber", "constraints", "sampling")}
+CASES |= {
+    name: MODELS[name]
+    for name in ("class_weight", "exponential", "huber", "constraints", "sampling", "symmetric")
+}
 del CASES["adaboost, exact"]  # takes seconds
 
 

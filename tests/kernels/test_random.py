@@ -51,6 +51,16 @@ def test_draws_are_spread_evenly():
     assert np.abs(bits - 0.5).max() < 0.04  # 5 standard deviations
 
 
+def test_normal_numbers_are_those_of_the_oracle_and_normal():
+    numbers = np.array([float(random.normal(3, random.SPLIT_NOISE, 7, column)) for column in range(4000)])
+    expected = [oracle.normal(3, random.SPLIT_NOISE, 7, column) for column in range(50)]
+    assert numbers[:50].tolist() == expected
+    assert abs(numbers.mean()) < 5 / np.sqrt(4000)
+    assert abs(numbers.std() - 1.0) < 0.06
+    for limit, share in ((1.0, 0.3173), (2.0, 0.0455), (3.0, 0.0027)):
+        assert abs(np.mean(np.abs(numbers) > limit) - share) < 5 * np.sqrt(share / 4000)
+
+
 def test_draw_rows_is_one_draw_a_row():
     out = np.empty(10, np.uint64)
     draw_rows(3, random.EDGE_SAMPLE, 8, out)

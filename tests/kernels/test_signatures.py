@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import EDGE_SAMPLE_ROWS
 from hedgerow.kernels import signatures
 from hedgerow.kernels.cpu.records import NODE, Search
@@ -147,6 +148,13 @@ def fit_many_rows():
     make_model("gradient", "regression", n_estimators=2).fit(many, many[:, 0])
 
 
+def fit_symmetric_trees():
+    options = {"growth_policy": "symmetric", "random_strength": 1.0, "n_estimators": 2}
+    for name, y in TARGETS.items():
+        method = GradientBoostingRegressor if name == "numbers" else GradientBoostingClassifier
+        method(**options).fit(X, y).predict(X)
+
+
 def make_certificates():
     y = TARGETS["two classes"]
     for method in AUTO:
@@ -162,7 +170,10 @@ def train_and_detect():
     load_cascade("frontalface").detect(RNG.integers(0, 256, (80, 80)).astype(np.uint8))
 
 
-@pytest.mark.parametrize("use", [fit_methods, fit_frame, fit_many_rows, make_certificates, train_and_detect])
+@pytest.mark.parametrize(
+    "use",
+    [fit_methods, fit_frame, fit_many_rows, fit_symmetric_trees, make_certificates, train_and_detect],
+)
 def test_common_uses_compile_nothing_that_is_not_listed(use):
     """If it fails: make the arguments of the kernel those of the list, or add a line to signatures.txt."""
     before = loaded()

@@ -25,6 +25,7 @@ MODELS = [
     (GradientBoostingClassifier(**FEW, n_folds=4, early_stopping=True, subsample=0.5), "label", "weight"),
     (GradientBoostingClassifier(learning_rate=0.5), "number", None),
     (hedgerow.GradientBoostingRegressor("absolute_error", **FEW, n_folds=2), "score", None),
+    (GradientBoostingClassifier(**FEW, growth_policy="symmetric", random_strength=1.0), "number", "weight"),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),

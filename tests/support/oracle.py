@@ -12,7 +12,8 @@ from fractions import Fraction
 MASK = (1 << 64) - 1
 GOLDEN, MIX1, MIX2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 NODE_COLUMNS = 4  # the purpose of the draws that choose the columns of a node
-NOISE = 1e-10
+SPLIT_NOISE = 40  # and of those that are added to scores
+ROUNDING = 1e-10
 ALL_CODES = range(256)
 
 
@@ -28,6 +29,13 @@ def draw(seed, purpose, first, second):
     key = mix((seed + GOLDEN * purpose) & MASK)
     key = mix(key ^ ((first + GOLDEN) & MASK))
     return mix(key ^ ((second * GOLDEN + MIX1) & MASK))
+
+
+def normal(seed, purpose, first, second):
+    """Twelve uniform numbers of 16 bits, less their mean, over their standard deviation."""
+    draws = [draw(seed, purpose, first, 3 * second + part) for part in range(3)]
+    parts = [bits >> shift & 0xFFFF for bits in draws for shift in (0, 16, 32, 48)]
+    return (sum(parts) - 6 * 65_535) / 2**16
 
 
 def choose(items, n_chosen, seed, purpose, first):
@@ -266,12 +274,18 @@ def best_split(number, node, table, statistics, rules):
     found = [
         best_in_column(c, table[c], node, statistics, rules) for c in allowed_columns(number, node, rules)
     ]
-    best = max((split for split in found if split), key=lambda split: split.gain, default=None)
-    if best is None:
-        return None
     G = float(node.gradient)
-    noise = NOISE * G * G / (float(node.hessian) + rules.l2)
-    return best if best.gain > rules.min_gain and best.gain > noise else None
+    rounding = ROUNDING * G * G / (float(node.hessian) + rules.l2) if any(found) else 0.0
+    enough = [split for split in found if split and split.gain > max(rules.min_gain, rounding)]
+    return max(enough, key=lambda split: score_of(number, split, rules), default=None)
+
+
+def score_of(number, split, rules):
+    """The gain, or its root and noise: splits and open nodes are compared by it."""
+    if not rules.noise:
+        return split.gain
+    added = normal(rules.seed, SPLIT_NOISE, rules.tree * 2**32 + number, split.column)
+    return math.sqrt(split.gain) + rules.noise * added
 
 
 def children(node, table, statistics, rules):
@@ -305,7 +319,7 @@ def grow(table, statistics, rules, rows):
         waiting = [number for number, node in enumerate(nodes) if node.split and not node.left]
         if not waiting:
             break
-        chosen = nodes[max(waiting, key=lambda number: (nodes[number].split.gain, -number))]
+        chosen = nodes[max(waiting, key=lambda n: (score_of(n, nodes[n].split, rules), -n))]
         chosen.left = len(nodes)
         n_leaves += 1
         for child in children(chosen, table, statistics, rules):

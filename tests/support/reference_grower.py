@@ -22,9 +22,17 @@ from hedgerow.binning import BinnedTable, Bins
 from hedgerow.dtypes import CODE
 from hedgerow.growing.grower import GrownTree, GrowthOptions, RowStatistics, make_nodes
 from hedgerow.growing.weak_tree import codes_left
+from hedgerow.kernels.cpu.histogram import sum_statistics
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search, Statistics
-from hedgerow.kernels.cpu.split import NO_GAIN, best_column, gains_enough, leaf_value, search_column
+from hedgerow.kernels.cpu.split import (
+    NO_GAIN,
+    best_column,
+    leaf_value,
+    least_gain,
+    search_column,
+    split_score,
+)
 
 
 class RowsInMemory:
@@ -100,6 +108,8 @@ class ReferenceGrower:
     def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow tree number `tree` on these rows."""
         rules = self.rules.for_tree(measured, np.arange(self.store.bins.n_columns), tree)
+        if self.rules.random_strength:
+            rules = self.rules.with_noise(rules, sum_statistics(measured.statistics, rows, 0, len(rows)))
         self.store.start(measured.statistics, rows, rules.columns)
         growing = _Tree(self.store, rules, self.rules.max_leaves(len(rows)), len(rows))
         while growing.open and growing.n_leaves < rules.max_leaves:
@@ -113,7 +123,7 @@ class _Tree:
     """A tree while it grows.
 
     nodes : NODE records, of which the first `n_nodes` are in use
-    open : heap of (-gain, node): the largest gain comes first, and the older node among equals
+    open : heap of (-score, node): the largest score comes first, and the older node among equals
     histograms : (3, entries) of every open node
     groups : bit set of the interaction groups still open in a node
     """
@@ -140,11 +150,13 @@ class _Tree:
         node = self.nodes[number]
         if node["depth"] >= self.rules.max_depth:
             return
-        best = best_split(self.store.bins, self.rules, histogram, node, self.allowed_columns(number))
-        if gains_enough(best, node, self.rules):
+        columns, least = self.allowed_columns(number), least_gain(node, self.rules)
+        best = best_split(self.store.bins, self.rules, histogram, node, number, columns)
+        if best["gain"] > least:
             node["split"] = best
             self.histograms[number] = histogram
-            heapq.heappush(self.open, (-float(best["gain"]), number))
+            score = split_score(self.rules, number, int(best["column"]), float(best["gain"]))
+            heapq.heappush(self.open, (-float(score), number))
 
     def allowed_columns(self, number: int) -> NDArray[np.int64]:
         """The columns a node may use: those of its interaction groups, and a random choice of these."""
@@ -211,7 +223,12 @@ class _Tree:
 
 
 def best_split(
-    bins: Bins, rules: Rules, histogram: NDArray[np.int64], node: np.void, columns: NDArray[np.int64]
+    bins: Bins,
+    rules: Rules,
+    histogram: NDArray[np.int64],
+    node: np.void,
+    number: int,
+    columns: NDArray[np.int64],
 ) -> np.void:
     """The best split of a node in some columns, as a SPLIT record; its gain is -inf without one.
 
@@ -229,7 +246,7 @@ def best_split(
     for column in columns:
         allowed[column] = 1
         search_column(codes, rules, sums, histogram[2], node, column, search, 0, found[column])
-    best: np.void = found[best_column(rules, allowed, found)]
+    best: np.void = found[best_column(rules, number, least_gain(node, rules), allowed, found)]
     return best
 
 

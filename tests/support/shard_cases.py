@@ -23,6 +23,8 @@ WHOLE, SMOOTH = RNG.integers(0, 4, N_ROWS).astype(float), RNG.random(N_ROWS) + 0
 HELD = np.sort(RNG.choice(N_ROWS, 90, replace=False)).astype(np.uint32)
 RISING = np.array([1, 0, -1, 0, 0, 0], np.int8)
 
+SYMMETRIC = {"symmetric": True, "max_leaf_nodes": None, "max_depth": 5, "min_samples_leaf": 10}
+
 # name: loss, target, weights, options, growth options
 CASES = {
     "two classes": (BinaryLogLoss, TWO, None, {}, {}),
@@ -39,8 +41,18 @@ CASES = {
         lambda: MultinomialLogLoss(3), THREE, WHOLE, {"validation_rows": HELD},
         {"columns_per_tree": 0.5, "columns_per_node": 0.6, "seed": 3},
     ),
+    "noise": (
+        BinaryLogLoss, TWO, WHOLE, {"subsample": 0.7},
+        {"random_strength": 2.0, "min_samples_leaf": 60},
+    ),
     "monotonic": (SquaredError, SIGNAL, None, {}, {"monotonic": RISING}),
     "groups": (SquaredError, SIGNAL, None, {}, {"groups": np.array([[1]] * 3 + [[2]] * 3, np.uint64)}),
+    "symmetric": (BinaryLogLoss, TWO, WHOLE, {"validation_rows": HELD}, SYMMETRIC),
+    "symmetric, three classes": (
+        lambda: MultinomialLogLoss(3), THREE, SMOOTH, {"subsample": 0.7},
+        SYMMETRIC | {"columns_per_node": 0.6, "random_strength": 1.0},
+    ),
+    "symmetric, absolute": (AbsoluteError, SIGNAL, None, {}, SYMMETRIC | {"monotonic": RISING}),
     "heavy tails": (SquaredError, SIGNAL**9, None, {}, {"min_samples_leaf": 1}),
     "penalties": (Poisson, np.floor(np.abs(SIGNAL)), None, {}, {"l1_regularization": 0.1}),
     "absolute": (AbsoluteError, SIGNAL, None, {"validation_rows": HELD}, {}),

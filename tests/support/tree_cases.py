@@ -3,6 +3,7 @@
 import numpy as np
 
 import oracle
+import oracle_symmetric
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.growing.grower import Quantiser, TreeGrower, Weights
 from hedgerow.threads import Team
@@ -67,7 +68,11 @@ def grow_reference(binned, rules, measured, rows, tree=0):
 def grow_oracle(binned, rules, measured, rows, tree=0):
     statistics = [tuple(row) for row in channels(measured.statistics).T.tolist()]
     translated = rules.for_tree(measured, binned.stored, tree)
-    return oracle.grow(oracle_table(binned), statistics, translated, rows.tolist())
+    if rules.random_strength:
+        sums = oracle.sums_over([(abs(g), h, n) for g, h, n in statistics], rows.tolist())
+        translated = rules.with_noise(translated, sums)
+    grow = oracle_symmetric.grow if rules.symmetric else oracle.grow
+    return grow(oracle_table(binned), statistics, translated, rows.tolist())
 
 
 def oracle_table(binned):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
@@ -143,7 +143,8 @@ class TrainingScores(TreeScores):
         return rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
 
     def _line_search(self, tree: GrownTree, output: int) -> Floats:
-        steps = self.loss.line_search(self.y, self.raw, self.weight, tree.rows, tree.starts, output)
+        rows, starts, leaf = _rows_of_values(tree)
+        steps: Floats = self.loss.line_search(self.y, self.raw, self.weight, rows, starts, output)[leaf]
         monotonic = self._fit.options.growth.monotonic
         if monotonic.size:
             order_steps(steps, tree, monotonic)
@@ -171,6 +172,16 @@ class TrainingScores(TreeScores):
     def _add_by_leaf(self, raw: Floats, tree: GrownTree) -> None:
         rows, starts, values = tree.rows, tree.starts, tree.values
         self._fit.team.over_rows(len(rows), lambda a, b: add_leaf_values(raw, rows, starts, values, a, b))
+
+
+def _rows_of_values(tree: GrownTree) -> tuple[RowNumbers, Integers, Any]:
+    """Return rows grouped by the nodes that give the leaves their values, and the group of every leaf."""
+    if tree.value_nodes is None or np.array_equal(tree.value_nodes, tree.leaves):
+        return tree.rows, tree.starts, slice(None)
+    chosen, group = np.unique(tree.value_nodes, return_inverse=True)
+    nodes = tree.nodes[chosen]
+    parts = [tree.rows[a:b] for a, b in zip(nodes["start"].tolist(), nodes["stop"].tolist(), strict=True)]
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts)]), group
 
 
 class CpuBackend:
@@ -226,6 +237,17 @@ def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> R
     return positions[:n] if n else np.zeros(1, np.uint32)
 
 
+def _leaves_below(tree: GrownTree) -> tuple[Integers, Integers]:
+    """Return for every node the position of its first leaf, from left to right, and how many it has."""
+    n_leaves, first = np.ones(len(tree.nodes), np.int64), np.zeros(len(tree.nodes), np.int64)
+    inner = [(number, left) for number, left in enumerate(tree.nodes["left"].tolist()) if left]
+    for number, left in reversed(inner):  # children follow their parent
+        n_leaves[number] = n_leaves[left] + n_leaves[left + 1]
+    for number, left in inner:
+        first[left], first[left + 1] = first[number], first[number] + n_leaves[left]
+    return first, n_leaves
+
+
 def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> None:
     """Change the steps of the leaves, from left to right, so that they satisfy the monotonic constraints.
 
@@ -234,13 +256,14 @@ def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> 
     are replaced by their mean. Splits are visited from the root down: what changes below a split stays within
     the range of the leaves on its side.
     """
-    nodes, counts = tree.nodes, tree.nodes["count"][tree.leaves]
-    for node in nodes[nodes["left"] > 0]:
-        direction = monotonic[node["split"]["column"]]
+    nodes, counts = tree.nodes, np.maximum(tree.nodes["count"][tree.leaves], 1)
+    first_leaves, n_leaves = _leaves_below(tree)
+    for number in np.flatnonzero(nodes["left"]).tolist():
+        direction, right = monotonic[nodes["split"]["column"][number]], nodes["left"][number] + 1
         if not direction:
             continue
-        bounds: Any = [node["start"], nodes["start"][node["left"] + 1], node["stop"]]
-        first, middle, last = np.searchsorted(tree.starts, bounds)
+        first, middle = first_leaves[number], first_leaves[right]
+        last = middle + n_leaves[right]
         low, high = np.arange(first, middle), np.arange(middle, last)
         if direction < 0:
             low, high = high, low

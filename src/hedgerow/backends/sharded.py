@@ -317,4 +317,6 @@ class _CentralGrower:
         shards.call_each("set_statistics", [(own.packed[a:b], own.wide[a:b]) for a, b in shards.bounds])
         nodes = self._shards.grower.grow_tree(rules, tree // self._n_outputs)
         grown = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
+        if self._options.symmetric:
+            grown.set_value_nodes(rules)
         return grown, np.concatenate(shards.call("leaf_ids", grown.nodes)[0])

@@ -107,13 +107,19 @@ def _require_memory(
     )
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
-        n_leaves = min(growth.max_leaves(n_rows), max(1, n_rows // growth.min_samples_leaf))
-        estimate = estimate_gradient_boosting(size, n_leaves)
+        n_leaves = growth.max_leaves(n_rows)
+        if not growth.symmetric:
+            n_leaves = min(n_leaves, max(1, n_rows // growth.min_samples_leaf))
+        estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
-    advice = "use fewer rows or columns, a smaller eval_set"
-    if estimate.get("trees", 0) > sum(estimate.values()) // 4:
-        advice += ", a smaller n_estimators or max_leaf_nodes"
+    advice, much = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
+    if options.growth.symmetric and estimate.get("histograms", 0) > much:
+        advice += ", a smaller max_depth"
+    elif estimate.get("trees", 0) > much:
+        advice += (
+            f", a smaller n_estimators or {'max_depth' if options.growth.symmetric else 'max_leaf_nodes'}"
+        )
     size.require(estimate, advice=advice)
 
 

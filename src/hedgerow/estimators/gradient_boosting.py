@@ -37,12 +37,15 @@ from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
 _AUTO = one_of("auto")
+_DEFAULT_LEAVES = 31
+_SYMMETRIC_DEPTH, _LARGEST_DEPTH = 6, 16  # of symmetric trees
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
     "n_estimators": whole(1) | _AUTO,
     "learning_rate": real(0, above=True) | _AUTO,
     "early_stopping": flag() | _AUTO | nothing(),
     "n_iter_no_change": whole(1) | _AUTO,
+    "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1) | _AUTO,
@@ -52,6 +55,7 @@ _ALLOWED: dict[str, Allowed] = {
     "monotonic_cst": parameters.directions() | nothing(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
+    "random_strength": real(0),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
@@ -177,8 +181,7 @@ class GradientBoostingBase(BoostingBase):
             constraints["groups"] = interaction_groups(self.interaction_cst, schema.n_columns)
         # int and float: the kernels would be compiled again for a NumPy scalar of another type
         return GrowthOptions(
-            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-            max_depth=None if self.max_depth is None else int(self.max_depth),
+            **self._tree_size(),
             min_samples_leaf=int(sizes.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
@@ -187,9 +190,38 @@ class GradientBoostingBase(BoostingBase):
             categorical_smoothing=float(self.categorical_smoothing),
             columns_per_tree=float(sizes.colsample_bytree),
             columns_per_node=float(sizes.max_features),
+            random_strength=float(self.random_strength),
+            learning_rate=float(sizes.learning_rate),
+            n_outputs=loss.n_outputs,
             seed=seed,
             **constraints,
         )
+
+    def _tree_size(self) -> dict[str, Any]:
+        """Return the limits of the size of a tree."""
+        max_leaf_nodes = None if self.max_leaf_nodes is None else int(self.max_leaf_nodes)
+        max_depth = None if self.max_depth is None else int(self.max_depth)
+        if self.growth_policy == "best_first":
+            return {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth}
+        return {"max_leaf_nodes": None, "max_depth": max_depth or _SYMMETRIC_DEPTH, "symmetric": True}
+
+    def _input_options(self) -> InputOptions:
+        if self.growth_policy == "symmetric":
+            self._check_symmetric_size()
+        return super()._input_options()
+
+    def _check_symmetric_size(self) -> None:
+        """Refuse limits that symmetric trees cannot have."""
+        if self.max_leaf_nodes not in (None, _DEFAULT_LEAVES):
+            raise ValueError(
+                f"max_leaf_nodes={self.max_leaf_nodes} is not allowed with growth_policy='symmetric', whose "
+                "trees have 2**max_depth leaves; set max_depth instead"
+            )
+        if self.max_depth is not None and self.max_depth > _LARGEST_DEPTH:
+            raise ValueError(
+                f"max_depth={self.max_depth} is not allowed with growth_policy='symmetric': it must be at "
+                f"most {_LARGEST_DEPTH}"
+            )
 
     def _set_fitted(self, result: FitResult, data: FitInput) -> None:
         super()._set_fitted(result, data)
@@ -230,10 +262,15 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         follows from the table; see Notes.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
+    growth_policy : {"best_first", "symmetric"}
+        With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
-        Limits of a tree, which is grown best first; None for no limit.
+        Limits of a tree; None for no limit. Symmetric trees have up to 2**max_depth leaves, and no other
+        `max_leaf_nodes` than 31 or None is allowed for them; their `max_depth` is at most 16, and 6 if None.
     min_samples_leaf, min_child_weight : int (or "auto"), float
-        Minimal number of rows and minimal sum of hessians of a leaf.
+        Minimal number of rows and minimal sum of hessians of a leaf. In a symmetric tree, a split gains
+        nothing in a node where the sum of a child would be below `min_child_weight`, and a leaf of too few
+        rows, an empty one too, has the value of the node above it.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float (l2: or "auto")
@@ -243,6 +280,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample, colsample_bytree, max_features : float or "auto"
         Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
+    random_strength : float
+        Noise with which the best splits of the columns of a node are compared; see Notes. 0 for none.
     n_folds : 2, 4, 8, 16, None or "auto"
         The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
         model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
@@ -308,6 +347,12 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     validation. With fewer than 32 rows it is
     100 rounds of one model. Numbers that are passed are always used.
 
+    With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
+    normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its
+    standard deviation is ``random_strength * sum(abs(g)) / sqrt(n * sum(h)) * m / (1 + m)`` with
+    ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
+    pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -329,6 +374,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
@@ -340,6 +386,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
+        random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,
@@ -393,9 +440,13 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
+    learning_rate, growth_policy, max_leaf_nodes, max_depth, min_samples_leaf
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, n_folds, categorical_features, categorical_smoothing
+    min_child_weight, min_split_gain
+        As in `GradientBoostingClassifier`.
+    max_bins, subsample, colsample_bytree, max_features, random_strength
+        As in `GradientBoostingClassifier`.
+    n_folds, categorical_features, categorical_smoothing
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
     monotonic_cst, interaction_cst, newton, estimator
         As in `GradientBoostingClassifier`.
@@ -432,6 +483,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
@@ -443,6 +495,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         subsample: float | str = "auto",
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
+        random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
         monotonic_cst: Any = None,

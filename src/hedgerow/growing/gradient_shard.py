@@ -26,6 +26,7 @@ from hedgerow.growing.shards import Sums
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread
+from hedgerow.kernels.cpu.histogram import sum_statistics
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Statistics
 from hedgerow.losses import Loss
@@ -251,6 +252,11 @@ class GradientShard:
         self._stored, self._runs, self._n_used = columns, {0: (0, n)}, 0
         n_copies = int(self.copies[self._rows[:n]].sum()) if self.copies.size else n
         return None, (self._histogram(0), np.array([n, n_copies]))
+
+    def sum_statistics(self) -> tuple[None, Sums]:
+        """Return the sums of |gradient| and hessian over the rows of the tree, and their number."""
+        start, stop = self._runs[0]
+        return None, (np.array(sum_statistics(self._statistics, self._rows, start, stop)),)
 
     def _put_rows(self, iteration: int, *, first_only: bool) -> int:
         """Write the rows of the tree of a round into the row array; return how many."""

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.dtypes import ROW
+from hedgerow.kernels.cpu.elementary import exp
 from hedgerow.kernels.cpu.gradients import largest, pack, spread
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
+from hedgerow.kernels.cpu.histogram import sum_statistics
 from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import (
     NODE,
@@ -36,6 +38,7 @@ from hedgerow.kernels.cpu.records import (
     Statistics,
     Workspace,
 )
+from hedgerow.kernels.cpu.symmetric import grow_symmetric
 from hedgerow.threads import Team
 
 NOT_FINITE = "the loss returned a gradient or hessian that is not finite, or a hessian < 0"
@@ -208,6 +211,7 @@ class GrowthOptions:
 
     max_leaf_nodes: int | None = 31  # None for no limit
     max_depth: int | None = None  # of a leaf; None for no limit
+    symmetric: bool = False  # all nodes of a depth have the same split; there must be a max_depth
     min_samples_leaf: int = 20  # rows of a leaf; an integer weight counts as that many rows
     min_child_weight: float = 1e-3  # sum of hessians of a leaf
     min_split_gain: float = 0.0
@@ -220,10 +224,15 @@ class GrowthOptions:
     monotonic: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     # uint64 (columns, words) or empty: bit g of a column is set if it belongs to interaction group g
     groups: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
-    seed: int = 0  # of the drawn columns
+    random_strength: float = 0.0  # of the noise that splits are chosen with, see `with_noise`
+    learning_rate: float = 1.0  # which the noise decreases with
+    n_outputs: int = 1  # trees of a round
+    seed: int = 0  # of the drawn columns, and of the noise
 
     def max_leaves(self, n_rows: int) -> int:
         """Return an upper bound of the number of leaves of a tree on `n_rows` rows."""
+        if self.symmetric:
+            return 1 << (self.max_depth or 0)  # some are empty
         by_rows = max(1, n_rows)
         by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
         return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
@@ -261,11 +270,29 @@ class GrowthOptions:
             l1=self.l1_regularization / g,
             l2=self.l2_regularization / h,
             smoothing=self.categorical_smoothing / h,
+            noise=0.0,
             monotonic=self.monotonic,
             groups=self.groups,
             seed=self.seed,
             tree=tree,
         )
+
+    def with_noise(self, rules: Rules, sums: tuple[int, int, int]) -> Rules:
+        """Set the standard deviation of the noise, in units of the root of a gain.
+
+        sums : of |gradient| and hessian over the rows of the tree, and their number n. After t rounds it is
+
+            random_strength * sum |g| / sqrt(n * sum h) * m / (1 + m),   m = n * exp(-learning_rate * t)
+
+        The first fraction is about what a split gains by chance: the root of the gain of a random split is
+        the absolute value of a normal number times the standard deviation of gradients over sqrt(mean h).
+        """
+        gradient, hessian, n = sums
+        if gradient == 0 or hessian == 0:
+            return rules
+        left = n * exp(-self.learning_rate * (rules.tree // self.n_outputs))
+        scale = gradient / (math.sqrt(n) * math.sqrt(hessian))
+        return rules._replace(noise=self.random_strength * scale * (left / (1.0 + left)))
 
 
 def share_of(share: float, whole: int) -> int:
@@ -282,13 +309,15 @@ class GrownTree:
     """Node records with values and gains in the units of the loss, and the rows grouped by leaf.
 
     `leaves` are the node numbers of the leaves from left to right; the rows of leaf l are
-    rows[starts[l]:starts[l + 1]].
+    rows[starts[l]:starts[l + 1]]. `value_nodes` are the nodes whose rows give the leaves their values: in a
+    symmetric tree a leaf of too few rows has the value of a node above it. None if they are the leaves.
     """
 
     nodes: NDArray[np.void]
     leaves: Integers
     rows: RowNumbers
     starts: Integers
+    value_nodes: Integers | None = None
 
     @classmethod
     def of(
@@ -301,6 +330,14 @@ class GrownTree:
         starts = np.empty(len(leaves) + 1, np.int64)
         leaves_in_order(nodes, leaves, starts)
         return cls(nodes, leaves, rows, starts)
+
+    def set_value_nodes(self, rules: Rules) -> None:
+        """Set `value_nodes` of a symmetric tree."""
+        enough = (self.nodes["count"] >= rules.min_count) & (self.nodes["hessian"] >= rules.min_hessian)
+        found = np.arange(len(self.nodes))
+        for number in np.flatnonzero(~enough[1:]).tolist():  # parents come first
+            found[number + 1] = found[number // 2]
+        self.value_nodes = found[self.leaves]
 
     @property
     def values(self) -> Floats:
@@ -319,7 +356,9 @@ class TreeGrower:
         n_values = table.n_rows * table.n_columns
         self.n_threads = max(1, min(team.n_members, n_values // _VALUES_PER_THREAD))
         n_leaves = options.max_leaves(table.n_rows)
-        self._work = make_workspace(table.codes, n_leaves, options.groups.shape[1], self.n_threads)
+        self._work = make_workspace(
+            table.codes, n_leaves, options.groups.shape[1], self.n_threads, is_complete=options.symmetric
+        )
         self._nodes = make_nodes(n_leaves)
 
     def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
@@ -329,27 +368,46 @@ class TreeGrower:
         work.rows[:n] = rows
         rules = self.options.for_tree(statistics, self.table.stored, tree)
         integers, units = statistics.statistics, (statistics.gradient_unit, statistics.hessian_unit)
+        if self.options.random_strength:
+            rules = self.options.with_noise(rules, self._sums(integers, n))
+        kernel = grow_symmetric if self.options.symmetric else grow
         n_nodes = team.together(
-            lambda thread: grow(codes, integers, rules, nodes, work, team.sync, n, thread, n_threads),
+            lambda thread: kernel(codes, integers, rules, nodes, work, team.sync, n, thread, n_threads),
             n_threads,
         )
-        return GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
+        grown = GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
+        if self.options.symmetric:
+            grown.set_value_nodes(rules)
+        return grown
+
+    def _sums(self, statistics: Statistics, n: int) -> tuple[int, int, int]:
+        """Return the sums of `sum_statistics` over the rows of the tree."""
+        found: list[Any] = []
+        rows = self._work.rows
+        self.team.over_rows(n, lambda a, b: found.append(sum_statistics(statistics, rows, a, b)))
+        first, second, third = (sum(one) for one in zip(*found, strict=True))
+        return first, second, third
 
 
-def slots_for(n_leaves: int, entries: int) -> int:
-    """Return how many histograms of open nodes are kept."""
+def slots_for(n_leaves: int, entries: int, *, is_complete: bool = False) -> int:
+    """Return how many histograms of open nodes are kept; for a complete tree those of a whole level."""
+    if is_complete:
+        return max(1, n_leaves // 2)
     return int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
 
 
-def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_threads: int) -> Workspace:
+def make_workspace(
+    codes: Codes, n_leaves: int, group_words: int, n_threads: int, *, is_complete: bool = False
+) -> Workspace:
     """Allocate the arrays for trees of at most `n_leaves` leaves on the rows of `codes`."""
     n_rows, n_columns = codes.by_column.shape[1], len(codes.n_bins)
     entries, stored_entries = int(codes.offsets[-1]), int(codes.stored_offsets[-1])
     longest = int(codes.n_bins.max()) + 1
     n_nodes = 2 * n_leaves + 1
-    n_slots = slots_for(n_leaves, entries)
+    n_slots = slots_for(n_leaves, entries, is_complete=is_complete)
     frontier = Frontier(
         heap=np.empty(n_nodes, np.int64),
+        priority=np.empty(n_nodes),
         slots=np.empty(n_slots, np.int64),
         control=np.zeros(16, np.int64),
         groups=np.zeros((n_nodes if group_words else 1, group_words), np.uint64),

@@ -33,11 +33,12 @@ from hedgerow.growing.grower import (
     packed_bits,
     wide_bits,
 )
+from hedgerow.growing.sharded_symmetric import ShardedSymmetricGrower
 from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.kernels.cpu.advance import search_again, split_from_sums, start_from_sums
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, select_next
 from hedgerow.kernels.cpu.records import Rules, Statistics
-from hedgerow.kernels.cpu.split import best_column, search_column
+from hedgerow.kernels.cpu.split import best_column, least_gain, search_column
 
 _ONE_THREAD = np.int64(0)
 _NO_ROWS = np.empty(0, np.uint32)
@@ -103,7 +104,7 @@ class ShardedGrower:
         nodes, control = self._nodes, self._work.frontier.control
         n_left_over = rules.max_leaves - (int(control[N_NODES]) + 1) // 2
         waiting = self._work.frontier.heap[: control[N_OPEN]]
-        order = np.lexsort((waiting, -nodes["split"]["gain"][waiting]))
+        order = np.lexsort((waiting, -self._work.frontier.priority[waiting]))
         ahead = waiting[order][: math.ceil(_AHEAD * n_left_over) - 1].tolist()
         chosen = [number, *(other for other in ahead if other not in self._partitioned)]
         numbers = np.array(chosen)
@@ -144,8 +145,9 @@ class ShardedGrower:
         slot = search_again(codes, rules, nodes, frontier, memory, work.search, sums)
         counts = self.shards.call("bin_counts", identifier)[1][0]
         counted: set[int] = set()
-        found, histogram = frontier.found[0], memory.pool[slot]
-        while (best := int(best_column(rules, frontier.allowed[0], found))) >= 0 and best not in counted:
+        found, histogram, allowed = frontier.found[0], memory.pool[slot], frontier.allowed[0]
+        least = least_gain(nodes[number], rules)
+        while (best := int(best_column(rules, number, least, allowed, found))) >= 0 and best not in counted:
             search_column(
                 codes, rules, histogram, counts, nodes[number], best, work.search, _ONE_THREAD, found[best]
             )
@@ -179,7 +181,8 @@ class RoundGrower:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
         self._n_copies, self._n_piece, self._n_outputs = n_copies, n_piece, n_outputs
         self._learning_rate = learning_rate
-        self._grower = ShardedGrower(shards, bins, options, n_rows)
+        kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
+        self._grower = kind(shards, bins, options, n_rows)
         self._bits = np.zeros((n_outputs, 2), np.int64)
         self._is_wide = False
         self._unsent: tuple[Any, ...] | None = None  # a tree whose values the shards have not received yet
@@ -214,7 +217,7 @@ class RoundGrower:
                 root = self._start_tree(output, iteration, rules)
             elif root[1][0] == 0:
                 root = self._start_tree(output, iteration, rules, first_only=1)
-            nodes, identifiers = self._grower.grow(rules, root)
+            nodes, identifiers = self._grower.grow(self._with_noise(rules), root)
             finished = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
             finished.nodes["value"] *= self._learning_rate
             self._unsent = output, identifiers[finished.leaves], finished.values, finished.nodes
@@ -223,8 +226,16 @@ class RoundGrower:
 
     def grow_tree(self, rules: Rules, iteration: int) -> NDArray[np.void]:
         """Grow a tree on statistics that the shards have received, in units of these."""
-        nodes, _ = self._grower.grow(rules, self._start_tree(0, iteration, rules))
+        root = self._start_tree(0, iteration, rules)
+        nodes, _ = self._grower.grow(self._with_noise(rules), root)
         return nodes.copy()
+
+    def _with_noise(self, rules: Rules) -> Rules:
+        """Set the noise of splits for the tree that was started."""
+        if not self.options.random_strength:
+            return rules
+        gradient, hessian, n = self.shards.call("sum_statistics")[1][0].tolist()
+        return self.options.with_noise(rules, (gradient, hessian, n))
 
     def _start_tree(self, output: int, iteration: int, rules: Rules, first_only: int = 0) -> Sums:
         _, root = self.shards.call("start_tree", output, iteration, rules.columns, first_only)

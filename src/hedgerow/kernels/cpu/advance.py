@@ -134,7 +134,7 @@ def find_nodes(by_row, nodes, rows, out):
 
 
 @kernel
-def _accumulate(offsets, columns, sums):
+def accumulate(offsets, columns, sums):
     """Turn sums by code into running sums over the codes of each column, in place."""
     for column in columns:
         for channel in range(2):
@@ -153,7 +153,7 @@ def _search_and_select(codes, rules, nodes, frontier, memory, search):
 
 
 @kernel
-def _store(sums, slot):
+def store_sums(sums, slot):
     """Copy the sums to their place in the pool."""
     for channel in range(2):
         for entry in range(sums.shape[1]):
@@ -170,8 +170,8 @@ def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows,
     for entry in range(codes.offsets[column], codes.offsets[column + 1]):
         root.gradient += sums[0, entry]
         root.hessian += sums[1, entry]
-    _accumulate(codes.offsets, rules.columns, sums)
-    _store(sums, memory.pool[frontier.control[SMALL_SLOT]])
+    accumulate(codes.offsets, rules.columns, sums)
+    store_sums(sums, memory.pool[frontier.control[SMALL_SLOT]])
     return _search_and_select(codes, rules, nodes, frontier, memory, search)
 
 
@@ -187,9 +187,9 @@ def split_from_sums(codes, rules, nodes, number, frontier, memory, search, left,
     control, pool = frontier.control, memory.pool
     if control[SMALL] >= 0 or control[LARGE] >= 0:
         if counts[2]:
-            _accumulate(codes.offsets, rules.columns, left)
+            accumulate(codes.offsets, rules.columns, left)
         if counts[3]:
-            _accumulate(codes.offsets, rules.columns, right)
+            accumulate(codes.offsets, rules.columns, right)
         side = control[FILL] - nodes[number].left  # of the child with fewer rows
         mine, others = (left, right) if side == 0 else (right, left)
         small_sums, large_sums = pool[control[SMALL_SLOT]], pool[control[LARGE_SLOT]]
@@ -217,8 +217,8 @@ def search_again(codes, rules, nodes, frontier, memory, search, sums):
     """
     slot = frontier.control[SMALL_SLOT]
     if sums.shape[1]:
-        _accumulate(codes.offsets, rules.columns, sums)
-        _store(sums, memory.pool[slot])
+        accumulate(codes.offsets, rules.columns, sums)
+        store_sums(sums, memory.pool[slot])
     allow_columns(rules, frontier)
     search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
     return slot

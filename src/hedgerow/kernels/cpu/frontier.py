@@ -1,16 +1,16 @@
 """The frontier: the open nodes of a tree being grown, managed by member 0 of the team.
 
-Open nodes are in a heap, the largest gain first and the older node among equals. The histogram of an open
-node stays in a slot of the pool, so that its larger child needs only a subtraction; when the pool is full, an
-open node has none and both its children are summed from their rows. Sums are integers: the tree
-is the same either way.
+Open nodes are in a heap, the largest score first (the gain, if no noise is added) and the older node among
+equals. The histogram of an open node stays in a slot of the pool, so that its larger child needs only a
+subtraction; when the pool is full, an open node has none and both its children are summed from their rows.
+Sums are integers: the tree is the same either way.
 """
 
 import numpy as np
 
 from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
-from hedgerow.kernels.cpu.split import NO_GAIN, best_column, gains_enough, leaf_value
+from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, least_gain, split_score
 
 # Indices of Frontier.control.
 NEXT = 0  # the node to split, -1 to stop
@@ -31,24 +31,24 @@ _FIRST, _SECOND = np.int64(0), np.int64(1)
 
 
 @kernel
-def _before(nodes, one, other):
-    a, b = nodes[one].split.gain, nodes[other].split.gain
+def _before(frontier, one, other):
+    a, b = frontier.priority[one], frontier.priority[other]
     return a > b or (a == b and one < other)
 
 
 @kernel
-def _push(nodes, frontier, number):
+def _push(frontier, number):
     heap = frontier.heap
     at = frontier.control[N_OPEN]
     frontier.control[N_OPEN] += 1
-    while at > 0 and _before(nodes, number, heap[(at - 1) // 2]):
+    while at > 0 and _before(frontier, number, heap[(at - 1) // 2]):
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
     heap[at] = number
 
 
 @kernel
-def _pop(nodes, frontier):
+def _pop(frontier):
     heap = frontier.heap
     top = heap[0]
     frontier.control[N_OPEN] -= 1
@@ -59,9 +59,9 @@ def _pop(nodes, frontier):
         child = 2 * at + 1
         if child >= n:
             break
-        if child + 1 < n and _before(nodes, heap[child + 1], heap[child]):
+        if child + 1 < n and _before(frontier, heap[child + 1], heap[child]):
             child += 1
-        if not _before(nodes, heap[child], number):
+        if not _before(frontier, heap[child], number):
             break
         heap[at] = heap[child]
         at = child
@@ -111,7 +111,7 @@ def allow_columns(rules, frontier):
 
 
 @kernel
-def _splittable(node, rules):
+def splittable(node, rules):
     """Whether a node could be split at all, whatever its histogram."""
     large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
     return large and node.depth < rules.max_depth
@@ -203,8 +203,8 @@ def commit(rules, nodes, number, n_left, count, frontier):
     small, large = node.left, node.left + 1
     if nodes[small].stop - nodes[small].start > nodes[large].stop - nodes[large].start:
         small, large = large, small
-    small_open = not last and _splittable(nodes[small], rules)
-    large_open = not last and _splittable(nodes[large], rules)
+    small_open = not last and splittable(nodes[small], rules)
+    large_open = not last and splittable(nodes[large], rules)
     control[FILL] = small
     control[FILL + 1] = large
     control[N_FILLS] = 2 if large_open and node.slot < 0 else 1
@@ -244,13 +244,15 @@ def select_next(rules, nodes, frontier):
         if number < 0:
             continue
         node = nodes[number]
-        best = best_column(rules, frontier.allowed[which], frontier.found[which])
+        least = least_gain(node, rules)
+        best = best_column(rules, number, least, frontier.allowed[which], frontier.found[which])
         opens = best >= 0
         if opens:
-            _copy_split(frontier.found[which, best], node.split)
-            opens = gains_enough(node.split, node, rules)
+            copy_split(frontier.found[which, best], node.split)
+            opens = node.split.gain > least
         if opens:
-            _push(nodes, frontier, number)
+            frontier.priority[number] = split_score(rules, number, best, node.split.gain)
+            _push(frontier, number)
         else:
             node.split.gain = NO_GAIN
             _release(frontier, node.slot)
@@ -258,11 +260,12 @@ def select_next(rules, nodes, frontier):
             node.slot = -1
     if frontier.control[N_OPEN] == 0 or frontier.control[N_LEAVES] >= rules.max_leaves:
         return -1
-    return _pop(nodes, frontier)
+    return _pop(frontier)
 
 
 @kernel
-def _copy_split(source, target):
+def copy_split(source, target):
+    """Copy a record."""
     target.gain = source.gain
     target.left_gradient = source.left_gradient
     target.left_hessian = source.left_hessian

@@ -40,7 +40,7 @@ from hedgerow.kernels.cpu.histogram import (
 )
 from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_rows
-from hedgerow.kernels.cpu.split import best_column, search_column
+from hedgerow.kernels.cpu.split import best_column, least_gain, search_column
 
 atomic_add, atomic_load, yield_time_slice = intrinsics(
     "intrinsics", "atomic_add", "atomic_load", "yield_time_slice"
@@ -80,14 +80,14 @@ def members_for(n_rows, n_members):
 
 
 @kernel
-def _own_columns(rules, member, n_members):
+def own_columns(rules, member, n_members):
     """The member's columns: neighbours, so that two members seldom write to one cache line."""
     first, last = share(0, rules.columns.shape[0], member, n_members)
     return rules.columns[first:last]
 
 
 @kernel
-def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
+def fill_histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
     """Compute the histograms of the nodes selected in control.
 
     The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
@@ -110,7 +110,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
                 node.gradient, node.hessian = sum_stored(only, n_private, packed, partial, used)
             barrier(sync, n_members)
         slot, parent = control[SMALL_SLOT + turn], control[LARGE_SLOT]
-        for column in _own_columns(rules, member, n_members):
+        for column in own_columns(rules, member, n_members):
             merge_column(codes, column, node, n_private, packed, partial, used, pool[slot])
             if control[LARGE] >= 0 and control[N_FILLS] == 1:
                 subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[slot])
@@ -122,7 +122,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
 def search_nodes(codes, rules, nodes, frontier, memory, search, member, n_members):
     """Best split of every column for the nodes selected in control, each member its own columns."""
     control = frontier.control
-    columns = _own_columns(rules, member, n_members)
+    columns = own_columns(rules, member, n_members)
     for turn in range(2 * columns.shape[0]):
         which, column = turn & 1, columns[turn >> 1]
         number = control[SMALL + which]
@@ -147,9 +147,10 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
         if number < 0 or (size > VERIFIED_ROWS and not control[TRIED]):
             continue
         node, histogram = nodes[number], memory.pool[control[SMALL_SLOT + which]]
-        best = best_column(rules, frontier.allowed[which], frontier.found[which])
+        least, allowed, found = least_gain(node, rules), frontier.allowed[which], frontier.found[which]
+        best = best_column(rules, number, least, allowed, found)
         while best >= 0:
-            split, column = frontier.found[which, best], codes.by_column[best]
+            split, column = found[best], codes.by_column[best]
             count = count_left(column, split, rows, node.start, node.stop, copies)
             if count >= rules.min_count and node.count - count >= rules.min_count:
                 break
@@ -160,7 +161,7 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
                 row = np.uintp(rows[k])
                 counts[codes.offsets[best] + np.int64(column[row])] += copies[row] if copies.shape[0] else 1
             search_column(codes, rules, histogram, counts, node, best, search, _LEADER, split)
-            best = best_column(rules, frontier.allowed[which], frontier.found[which])
+            best = best_column(rules, number, least, allowed, found)
 
 
 @kernel
@@ -204,7 +205,9 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
             if member == 0:
                 allow_columns(rules, frontier)
             barrier(sync, n_members)
-            _histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
+            fill_histograms(
+                codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members
+            )
             search_nodes(codes, rules, nodes, frontier, memory, work.search, member, n_members)
             barrier(sync, n_members)
         if member == 0:

@@ -191,6 +191,37 @@ def sum_stored(offsets, n_private, packed, partial, used):
 
 
 @kernel
+def sum_statistics(statistics, rows, start, stop):
+    """Sums of |gradient| and hessian over rows[start:stop], and the number of rows with their copies."""
+    total_g, total_h, count = np.int64(0), np.int64(0), np.int64(0)
+    for k in range(start, stop):
+        row = np.uintp(rows[k])
+        if statistics.packed.shape[0]:
+            gradient, hessian = statistics.packed[row] >> np.int64(32), statistics.packed[row] & _LOW
+        else:
+            gradient, hessian = statistics.wide[row, 0], statistics.wide[row, 1]
+        total_g += abs(gradient)
+        total_h += hessian
+        count += statistics.copies[row] if statistics.copies.shape[0] else 1
+    return total_g, total_h, count
+
+
+@kernel
+def sum_rows(statistics, rows, start, stop):
+    """Sums of gradient and hessian over rows[start:stop]."""
+    total_g, total_h = np.int64(0), np.int64(0)
+    for k in range(start, stop):
+        row = np.uintp(rows[k])
+        if statistics.packed.shape[0]:
+            total_g += statistics.packed[row] >> np.int64(32)
+            total_h += statistics.packed[row] & _LOW
+        else:
+            total_g += statistics.wide[row, 0]
+            total_h += statistics.wide[row, 1]
+    return total_g, total_h
+
+
+@kernel
 def subtract_column(first, last, parent, child):
     """parent[:, first:last] -= child[:, first:last]: exact, so the sibling needs no pass over its rows."""
     for channel in range(2):

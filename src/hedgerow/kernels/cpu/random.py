@@ -27,6 +27,7 @@ FEATURE_POOL = 23
 HELD_OUT_WINDOWS = 24
 HOLD_OUT = 30
 FOLDS = 31
+SPLIT_NOISE = 40
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -63,6 +64,20 @@ def draw(seed, purpose, first, second):
 def below(number, n):
     """Map a draw to 0..n - 1, for n up to 2**32; takes a third of the time of %."""
     return np.int64(((number >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@kernel
+def normal(seed, purpose, first, second):
+    """A standard normal number: the sum of twelve uniform ones, whose 16 bits come from three draws.
+
+    The sum is an integer, so that the bits are the same on every processor. It is within 6 of 0.
+    """
+    key, total = stream(seed, purpose, first), np.int64(0)
+    for part in range(3):
+        bits = draw_from(key, 3 * second + part)
+        for shift in range(0, 64, 16):
+            total += np.int64((bits >> np.uint64(shift)) & np.uint64(0xFFFF))
+    return np.float64(total - 12 * 65_535 // 2) / 65_536.0  # less the mean, over the standard deviation
 
 
 @kernel

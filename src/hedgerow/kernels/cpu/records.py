@@ -87,6 +87,7 @@ class Rules(NamedTuple):
     l1: float
     l2: float
     smoothing: float  # added to the hessian of a category
+    noise: float  # standard deviation of what is added to the square root of a gain
     monotonic: NDArray[np.int8]  # (columns,) or (0,)
     groups: NDArray[np.uint64]  # (columns, words) bit sets of interaction groups, or (0, 0)
     seed: int
@@ -97,6 +98,7 @@ class Frontier(NamedTuple):
     """The open nodes of the tree, managed by member 0."""
 
     heap: NDArray[np.int64]  # open nodes, best first
+    priority: NDArray[np.float64]  # (nodes,) by which open nodes are ordered: the score of the best split
     slots: NDArray[np.int64]  # stack of free slots of the pool
     control: NDArray[np.int64]  # decisions of member 0 for the others, see kernels.cpu.frontier
     groups: NDArray[np.uint64]  # (nodes, words) interaction groups still open in a node

@@ -19,9 +19,10 @@ import numpy as np
 
 from hedgerow.kernels.cpu.jit import inlined_kernel, kernel
 from hedgerow.kernels.cpu.partition import fill_set
+from hedgerow.kernels.cpu.random import SPLIT_NOISE, normal
 
 NO_GAIN = -np.inf
-_NOISE = 1e-10  # a gain below this share of the node's score is rounding, not structure
+ROUNDING = 1e-10  # a gain below this share of the node's score is rounding, not structure
 
 
 @kernel
@@ -39,7 +40,7 @@ def leaf_value(gradient, hessian, l1, l2, lower, upper):
 
 
 @kernel
-def _value_score(gradient, hessian, value, l1, l2):
+def value_score(gradient, hessian, value, l1, l2):
     """Twice the reduction of the objective when a leaf has `value`."""
     return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
 
@@ -70,13 +71,13 @@ def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
     l1, lower, upper = rules.l1, node.lower, node.upper
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     value = leaf_value(total_g, total_h, l1, l2, lower, upper)
-    parent = _value_score(total_g, total_h, value, l1, l2)
+    parent = value_score(total_g, total_h, value, l1, l2)
     for p in range(run_g.shape[0]):
         gl, hl = np.float64(run_g[p]), np.float64(run_h[p])
         gr, hr = total_g - gl, total_h - hl
         left = leaf_value(gl, hl, l1, l2, lower, upper)
         right = leaf_value(gr, hr, l1, l2, lower, upper)
-        gain = _value_score(gl, hl, left, l1, l2) + _value_score(gr, hr, right, l1, l2) - parent
+        gain = value_score(gl, hl, left, l1, l2) + value_score(gr, hr, right, l1, l2) - parent
         fits = (run_h[p] >= rules.min_hessian) & (node.hessian - run_h[p] >= rules.min_hessian)
         fits &= (right - left) * direction >= 0.0
         gains[p] = gain if fits else NO_GAIN
@@ -126,7 +127,7 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):
 
 
 @kernel
-def _ordered_sums(histogram, counts, first, order, n, sums):
+def ordered_sums(histogram, counts, first, order, n, sums):
     """sums[:, p] = sums over the first p + 1 categories of the order."""
     run_g, run_h, run_c = np.int64(0), np.int64(0), np.int64(0)
     for p in range(n):
@@ -170,7 +171,7 @@ def _count_strays(sums, n, node, strays, missing_position):
 
 
 @kernel
-def _send_left(split, order, n, position):
+def send_left(split, order, n, position):
     """Write the set of the first position + 1 categories; those without rows go with the missing values."""
     for p in range(n):
         if order[p] == 0:
@@ -215,7 +216,7 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             last = first + n_bins + 1
             n_present = _order_categories(histogram, first, last, rules.smoothing, order, gains)
             n = max(n_present - 1, 0)
-            _ordered_sums(histogram, counts, first, order, n, sums)
+            ordered_sums(histogram, counts, first, order, n, sums)
             if counts.shape[0]:
                 strays, missing_position = node.count, -1
                 for p in range(n_present):
@@ -245,22 +246,41 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             split.left_hessian = run_h[position]
             split.categorical = np.int64(categorical)
             if categorical:
-                _send_left(split, order, n_present, position)
+                send_left(split, order, n_present, position)
 
 
 @kernel
-def best_column(rules, allowed, found):
-    """The column of the largest gain, the first among equals; -1 when no column has a split."""
-    best, gain = -1, NO_GAIN
+def split_score(rules, number, column, gain):
+    """The score by which the best split of a column of node `number` is compared with others.
+
+    It is the gain, or with noise its square root and a normal number. It rises with the gain.
+    """
+    if rules.noise == 0.0:
+        return gain
+    key = rules.tree * (1 << 32) + number
+    return np.sqrt(gain) + rules.noise * normal(rules.seed, SPLIT_NOISE, key, column)
+
+
+@kernel
+def best_column(rules, number, least, allowed, found):
+    """The column of the largest score for node `number`, the first among equals; -1 when none has a split.
+
+    With noise, only splits that gain more than `least` are compared.
+    """
+    best, score = -1, NO_GAIN
     for column in rules.columns:
-        if allowed[column] and found[column].gain > gain:
-            best, gain = column, found[column].gain
+        gain = found[column].gain
+        if not allowed[column] or gain == NO_GAIN or (rules.noise > 0.0 and not gain > least):
+            continue
+        other = split_score(rules, number, column, gain)
+        if other > score:
+            best, score = column, other
     return best
 
 
 @kernel
-def gains_enough(split, node, rules):
-    """Whether a split gains more than the minimum and than rounding."""
+def least_gain(node, rules):
+    """What a split of a node must gain more than: the minimum, and rounding."""
     gradient = np.float64(node.gradient)
-    noise = _NOISE * gradient * gradient / (np.float64(node.hessian) + rules.l2)
-    return split.gain > rules.min_gain and split.gain > noise
+    rounding = ROUNDING * gradient * gradient / (np.float64(node.hessian) + rules.l2)
+    return max(rules.min_gain, rounding)

@@ -1,0 +1,213 @@
+"""Growing a symmetric tree: all nodes of a level have the same split.
+
+    start -> [ search the level               (columns shared by members)
+               choose its split
+               for every node of the level: partition its rows, add its children, histogram of the smaller
+               child, sibling by subtraction  (nodes shared by members, or rows if there are few nodes)
+             ] until the largest depth, or until no split gains enough
+
+Sums are integers, and what a node adds to the score of a split is added in the order of the nodes, so that
+the tree does not depend on the number of members. A node whose histogram is in slot s of the pool leaves it
+to its larger child; the smaller one gets the slot s + 2**depth. So no slot is assigned twice.
+"""
+
+import numpy as np
+
+from hedgerow.kernels.cpu.advance import accumulate, store_sums
+from hedgerow.kernels.cpu.frontier import N_NODES, NEXT, SMALL_SLOT, start_tree
+from hedgerow.kernels.cpu.grow import barrier, fill_histograms, members_for, own_columns
+from hedgerow.kernels.cpu.histogram import fill_private, merge_column, subtract_column, sum_rows
+from hedgerow.kernels.cpu.jit import kernel
+from hedgerow.kernels.cpu.level import (
+    add_level_children,
+    allow_level_columns,
+    choose_column,
+    left_sums,
+    prepare_root,
+    search_level,
+    select_slots,
+)
+from hedgerow.kernels.cpu.partition import count_copies, gather_share, share, split_rows
+
+_LEADER, _ALONE = np.int64(0), np.int64(1)  # literals would compile their callees once more
+NODES_PER_MEMBER = 4  # from this number on, members share nodes instead of rows
+
+
+@kernel
+def _partition_node(codes, statistics, rules, nodes, number, split, work, sync, base, part, n_parts):
+    """Partition the rows of a node and add its children; scratch memory is that of members from `base` on."""
+    node, copies = nodes[number], statistics.copies
+    start, stop = node.start, node.stop
+    n_workers = members_for(stop - start, n_parts)
+    lefts, counts = work.lefts[0, base:], work.lefts[1, base:]
+    if part < n_workers:
+        first, last = share(start, stop, part, n_workers)
+        column = codes.by_column[split.column]
+        lefts[part] = split_rows(
+            column, split, work.rows, first, last, work.spare[0, first:], work.spare[1, first:]
+        )
+        counts[part] = count_copies(work.spare[0], first, first + lefts[part], copies)
+    barrier(sync, n_parts)
+    if part < n_workers:
+        gather_share(work.rows, work.spare, start, stop, lefts, part, n_workers)
+    barrier(sync, n_parts)
+    if part == 0:
+        n_left, count = np.int64(0), np.int64(0)
+        for other in range(n_workers):
+            n_left += lefts[other]
+            count += counts[other]
+        if node.slot >= 0:
+            left_g, left_h = left_sums(codes, work.histograms.pool[node.slot], split)
+        else:
+            left_g, left_h = sum_rows(statistics, work.rows, start, start + n_left)
+        left = left_g, left_h, n_left, count
+        add_level_children(rules, nodes, number, split, left, work.search, base)
+        select_slots(rules, nodes, number, np.int64(2 * n_left > stop - start))
+    barrier(sync, n_parts)
+
+
+@kernel
+def _fill_children(codes, statistics, rules, nodes, number, work, sync, base, part, n_parts):
+    """Compute the histograms of the children of a node: the smaller one from its rows."""
+    node, memory = nodes[number], work.histograms
+    present = np.int64(2 * (nodes[node.left].stop - node.start) > node.stop - node.start)
+    child, other = nodes[node.left + present], nodes[node.left + 1 - present]
+    if child.slot < 0 and other.slot < 0:
+        return
+    packed, partial, used = memory.packed[base:], memory.partial[base:], memory.used[base:]
+    n_workers = members_for(child.stop - child.start, n_parts)
+    if part < n_workers:
+        first, last = share(child.start, child.stop, part, n_workers)
+        used[part] = fill_private(
+            codes, statistics, work.rows, first, last, rules.stored, packed[part], partial[part]
+        )
+    barrier(sync, n_parts)
+    packed = packed[: n_workers if statistics.packed.shape[0] else 0]
+    slot, offsets = node.slot + (1 << node.depth), codes.offsets
+    for column in own_columns(rules, part, n_parts):
+        merge_column(codes, column, child, n_workers, packed, partial, used, memory.pool[slot])
+        if other.slot >= 0:
+            subtract_column(offsets[column], offsets[column + 1], memory.pool[node.slot], memory.pool[slot])
+    barrier(sync, n_parts)
+
+
+@kernel
+def _split_level(codes, statistics, rules, nodes, depth, split, work, sync, member, n_members):
+    """Apply a split to all nodes of a level."""
+    first, stop = (1 << depth) - 1, (2 << depth) - 1
+    base, part, n_parts, step = _LEADER, member, n_members, _ALONE
+    if stop - first >= NODES_PER_MEMBER * n_members:
+        base, part, n_parts, step = member, _LEADER, _ALONE, n_members
+        first += member
+    for number in range(first, stop, step):
+        _partition_node(codes, statistics, rules, nodes, number, split, work, sync, base, part, n_parts)
+        if depth + 1 < rules.max_depth:
+            _fill_children(codes, statistics, rules, nodes, number, work, sync, base, part, n_parts)
+
+
+@kernel
+def grow_symmetric(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members):
+    """Grow a symmetric tree on work.rows[:n_rows] into `nodes`; return the number of nodes."""
+    frontier, memory, control = work.frontier, work.histograms, work.frontier.control
+    if member == 0:
+        start_tree(nodes, n_rows, count_copies(work.rows, 0, n_rows, statistics.copies), frontier)
+    barrier(sync, n_members)
+    fill_histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
+    barrier(sync, n_members)
+    if member == 0:
+        prepare_root(rules, nodes)
+    for depth in range(rules.max_depth):
+        if member == 0:
+            allow_level_columns(rules, depth, frontier)
+        barrier(sync, n_members)
+        columns = own_columns(rules, member, n_members)
+        search_level(codes, rules, nodes, depth, frontier, memory.pool, work.search, columns, member)
+        barrier(sync, n_members)
+        if member == 0:
+            control[NEXT] = choose_column(rules, nodes, depth, frontier)
+        barrier(sync, n_members)
+        if control[NEXT] < 0:
+            break
+        split = frontier.found[0, control[NEXT]]
+        _split_level(codes, statistics, rules, nodes, depth, split, work, sync, member, n_members)
+        if member == 0:
+            control[N_NODES] = (4 << depth) - 1
+        barrier(sync, n_members)
+    return control[N_NODES]
+
+
+# --- in the process that grows a tree on sharded rows
+
+
+@kernel
+def _search_and_choose(codes, rules, nodes, depth, frontier, memory, search):
+    allow_level_columns(rules, depth, frontier)
+    search_level(codes, rules, nodes, depth, frontier, memory.pool, search, rules.columns, _LEADER)
+    return choose_column(rules, nodes, depth, frontier)
+
+
+@kernel
+def start_symmetric_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
+    """Start a tree with the sums (2, entries) of all rows; return the column of its split, -1 for none."""
+    start_tree(nodes, n_rows, count, frontier)
+    root, column = nodes[0], rules.columns[0]
+    root.gradient, root.hessian = 0, 0
+    for entry in range(codes.offsets[column], codes.offsets[column + 1]):
+        root.gradient += sums[0, entry]
+        root.hessian += sums[1, entry]
+    accumulate(codes.offsets, rules.columns, sums)
+    store_sums(sums, memory.pool[frontier.control[SMALL_SLOT]])
+    prepare_root(rules, nodes)
+    return _search_and_choose(codes, rules, nodes, np.int64(0), frontier, memory, search)
+
+
+@kernel
+def choose_sides(codes, rules, nodes, depth, split, pool, sides):
+    """Mark the children whose sums are needed, (nodes, 2): the lighter one, without a slot the left one."""
+    first = (1 << depth) - 1
+    for i in range(sides.shape[0]):
+        node = nodes[first + i]
+        sides[i, 0], sides[i, 1] = 0, 0
+        if node.slot < 0:
+            sides[i, 0] = np.int64(node.count > 0)
+        elif depth + 1 < rules.max_depth:
+            heavier = np.int64(2 * left_sums(codes, pool[node.slot], split)[1] > node.hessian)
+            sides[i, heavier] = 1
+
+
+@kernel
+def split_level_from_sums(
+    codes, rules, nodes, depth, split, frontier, memory, search, counts, sides, histograms
+):
+    """Split all nodes of a level and search the next; return the column of its split, -1 for none.
+
+    counts : (nodes, 2), rows and copies that went left. sides : see `choose_sides`.
+    histograms : sums (2, entries) of these children, in order.
+    """
+    first_node, position, pool = (1 << depth) - 1, 0, memory.pool
+    for i in range(sides.shape[0]):
+        number = first_node + i
+        node = nodes[number]
+        left_g, left_h = np.int64(0), np.int64(0)
+        is_present = sides[i, 0] + sides[i, 1] > 0
+        if node.slot >= 0:
+            left_g, left_h = left_sums(codes, pool[node.slot], split)
+        elif is_present:
+            one = rules.columns[0]
+            for entry in range(codes.offsets[one], codes.offsets[one + 1]):
+                left_g += histograms[position, 0, entry]
+                left_h += histograms[position, 1, entry]
+        left = left_g, left_h, counts[i, 0], counts[i, 1]
+        add_level_children(rules, nodes, number, split, left, search, _LEADER)
+        if select_slots(rules, nodes, number, sides[i, 1]):
+            sums, slot = histograms[position], node.slot + (1 << depth)
+            accumulate(codes.offsets, rules.columns, sums)
+            store_sums(sums, pool[slot])
+            for of_column in rules.columns:
+                first, last = codes.offsets[of_column], codes.offsets[of_column + 1]
+                subtract_column(first, last, pool[node.slot], sums)
+        position += np.int64(is_present)
+    frontier.control[N_NODES] = (4 << depth) - 1
+    if depth + 1 >= rules.max_depth:
+        return -1
+    return _search_and_choose(codes, rules, nodes, depth + 1, frontier, memory, search)
