@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.target_statistics import TargetStatistics
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights
@@ -69,6 +70,8 @@ class TreeFit:
         The model that the fit starts from.
     forest : callable
         Returns all trees so far, including those of `previous`.
+    statistics : TargetStatistics or None
+        Of columns that are coded by target statistics.
     """
 
     options: TreeOptions
@@ -79,6 +82,7 @@ class TreeFit:
     team: Team
     previous: TreeModel | None
     forest: Callable[[], Forest]
+    statistics: TargetStatistics | None = None
 
 
 class EvaluationRows(Protocol):

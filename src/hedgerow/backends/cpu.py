@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
@@ -108,11 +109,21 @@ class TrainingScores(TreeScores):
     validation : TreeScores or None
         Those of the validation rows.
     grower : Grower
+    set_splits : SetSplits or None
+        Converts the splits of columns that are coded by target statistics.
     """
 
-    def __init__(self, fit: TreeFit, rows: TreeScores, validation: TreeScores | None, grower: Grower) -> None:
+    def __init__(
+        self,
+        fit: TreeFit,
+        rows: TreeScores,
+        validation: TreeScores | None,
+        grower: Grower,
+        set_splits: SetSplits | None = None,
+    ) -> None:
         super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees)
         self._fit, self.validation, self._grower = fit, validation, grower
+        self._set_splits = set_splits
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
@@ -129,6 +140,8 @@ class TrainingScores(TreeScores):
             if self._searches_lines:
                 tree.nodes["value"][tree.leaves] = self._line_search(tree, output)
             tree.nodes["value"] *= self._fit.options.learning_rate
+            if self._set_splits is not None:
+                self._set_splits.convert(tree.nodes)
             if n_outputs > 1 and self._fit.options.subsample >= 1.0:
                 tree.rows = tree.rows.copy()  # for `update`; the grower reuses its array for the next output
             self._grown.append(tree)
@@ -177,17 +190,24 @@ class CpuBackend:
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Encode the training rows and compute their first scores."""
-        codes = fits[0].bins.encode(train.table, fits[0].team)
+        first = fits[0]
+        codes = first.bins.encode(train.table, first.team, for_growing=first.statistics is None)
         return [self._training_scores(fit, train, codes) for fit in fits]
 
     def _training_scores(self, fit: TreeFit, train: Dataset, codes: BinnedTable) -> TrainingScores:
-        rows = _tree_scores(fit, train, fit.loss_weight, codes)
+        set_splits = None
+        if fit.statistics is not None:
+            codes, set_splits = fit.statistics.encode(
+                codes.codes.by_column, fit.bins, fit.weights, fit.options.seed, fit.team
+            )
+        rows = _tree_scores(fit, train, fit.loss_weight, codes, by_codes=set_splits is not None)
         chosen, validation = fit.options.validation_rows, None
         if chosen is not None:
             weight = None if train.sample_weight is None else train.sample_weight[chosen]
             add_trees = _adds_trees(codes.take(chosen), fit.team)
             validation = TreeScores(rows.loss, train.y[chosen], weight, rows.raw[:, chosen], add_trees)
-        return TrainingScores(fit, rows, validation, TreeGrower(codes, fit.options.growth, fit.team))
+        grower = TreeGrower(codes, fit.options.growth, fit.team)
+        return TrainingScores(fit, rows, validation, grower, set_splits)
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> TreeScores:
         """Encode an evaluation set and compute its first scores."""
@@ -195,10 +215,14 @@ class CpuBackend:
         return _tree_scores(fit, rows, rows.sample_weight, codes)
 
 
-def _tree_scores(fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable) -> TreeScores:
-    if fit.previous is None:
-        raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
-    else:
+def _tree_scores(
+    fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable, *, by_codes: bool = False
+) -> TreeScores:
+    raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
+    if fit.previous is not None and by_codes:
+        for tree, output in enumerate(fit.previous.forest.output.tolist()):
+            fit.previous.forest.add_coded_scores(codes, tree, raw[output], fit.team)
+    elif fit.previous is not None:
         raw = fit.previous.scores(rows.table, fit.team.n_members)
     return TreeScores(fit.options.loss, rows.y, weight, raw, _adds_trees(codes, fit.team))
 

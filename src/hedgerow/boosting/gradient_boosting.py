@@ -10,7 +10,7 @@ are in memory, in files or on a cluster: see `hedgerow.backends.base`.
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from hedgerow._typing import Floats
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
 from hedgerow.backends.sharded import ShardedBackend
+from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
@@ -52,6 +53,7 @@ class GradientBoostingOptions(FitOptions):
     n_folds: int = 1  # models that the fitted one is the mean of
     folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
+    target_options: TargetOptions | None = None  # of columns that are coded by target statistics
 
 
 @dataclass(eq=False)
@@ -105,6 +107,9 @@ def _require_memory(
     size = options.size(
         train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
     )
+    if options.target_options is not None:
+        n_repeats = len(options.target_options.columns) * (n_outputs - 1)
+        size = replace(size, n_columns=size.n_columns + n_repeats, codes_of_folds=True)
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
         n_leaves = min(growth.max_leaves(n_rows), max(1, n_rows // growth.min_samples_leaf))
@@ -203,6 +208,11 @@ class _TreeEnsemble:
         bins = previous.bins if previous else find_bins(
             train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
         )  # fmt: skip
+        statistics = None
+        if options.target_options is not None:
+            statistics = TargetStatistics(train.table, train.y, options.target_options)
+            bins = bins if previous else statistics.add_to(bins, weights, options.max_bins)
+        growth = options.growth.for_columns(bins.sources)
         self._teams: FoldTeams | None = None
         self._fold_starts: Floats | None = None
         start, before = starts[0], [previous]
@@ -215,7 +225,7 @@ class _TreeEnsemble:
             start = np.array([math.fsum(scores) / options.n_folds for scores in zip(*starts, strict=True)])
         self._fits = [
             TreeFit(
-                own,
+                replace(own, growth=replace(growth, seed=own.growth.seed)),
                 bins,
                 starts[model],
                 Weights.of(train.sample_weight, n_rows, own.validation_rows),
@@ -223,6 +233,7 @@ class _TreeEnsemble:
                 self._teams.teams[model] if self._teams else team,
                 before[model],
                 partial(self._forest_of, model),
+                statistics,
             )
             for model, own in enumerate(of_models)
         ]

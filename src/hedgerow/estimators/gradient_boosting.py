@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.backends.target_statistics import TargetOptions, columns_of_many
+from hedgerow.binning import Bins
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
@@ -53,6 +55,7 @@ _ALLOWED: dict[str, Allowed] = {
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
+    "max_categories_for_sets": whole(0) | nothing(),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
@@ -88,6 +91,13 @@ class GradientBoostingBase(BoostingBase):
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
             )
+        if isinstance(model, TreeModel) and not _continues_statistics(
+            model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+        ):
+            raise ValueError(
+                f"max_categories_for_sets={self.max_categories_for_sets} cannot continue the fitted model, "
+                "which codes other columns by target statistics; with warm_start=True it must stay the same"
+            )
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         if type(self._make_loss(n_classes)) is not type(self.loss_):
             raise ValueError(
@@ -95,6 +105,12 @@ class GradientBoostingBase(BoostingBase):
                 "warm_start=True it must stay the same"
             )
         return model
+
+    def _input_options(self) -> InputOptions:
+        options = super()._input_options()
+        if self.max_categories_for_sets is None or options.in_memory is not None:
+            return options
+        return replace(options, in_memory=f"max_categories_for_sets={self.max_categories_for_sets}")
 
     def _n_rounds(self) -> int:
         return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
@@ -140,6 +156,7 @@ class GradientBoostingBase(BoostingBase):
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
             subsample=float(sizes.subsample),
+            target_options=self._target_options(data),
             **self._fold_options(data, loss, sizes.n_folds),
         )
         return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
@@ -163,6 +180,13 @@ class GradientBoostingBase(BoostingBase):
             "folds": draw_folds(classes, weight, data.n_rows, int(n_folds), data.seed),
             "evaluates_folds": not data.evaluation_sets,
         }
+
+    def _target_options(self, data: FitInput) -> TargetOptions | None:
+        """Return which columns are coded by target statistics; None without any."""
+        columns = columns_of_many(data.schema, self.max_categories_for_sets)
+        if not columns or self.estimator is not None:
+            return None
+        return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
 
     def _growth_options(self, schema: Schema, loss: Loss, sizes: Sizes, seed: int) -> GrowthOptions:
         constraints: dict[str, Any] = {}
@@ -216,6 +240,15 @@ class GradientBoostingBase(BoostingBase):
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
+def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
+    """Return whether the columns coded by statistics are these; one of equal statistics has no edges."""
+    for column, is_coded in enumerate(bins.by_statistic.tolist()):
+        source = column if bins.sources is None else int(bins.sources[column])
+        if is_coded != (source in columns) and (is_coded or bins.n_bins[column] > 1):
+            return False
+    return True
+
+
 class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     """Gradient boosting of trees for two or more classes.
 
@@ -250,6 +283,10 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
+    max_categories_for_sets : int, optional
+        Columns of more categories are split by the mean of the target, as numbers: the mean of a category is
+        smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets that of rows
+        drawn without it. Several classes have a mean each. None for sets in all columns.
     monotonic_cst : sequence or dict, optional
         1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
@@ -340,6 +377,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         max_features: float | str = "auto",
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
+        max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
@@ -393,8 +431,10 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
     learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, n_folds, categorical_features, categorical_smoothing
+    max_bins, subsample, colsample_bytree, max_features, n_folds
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
+    categorical_features, categorical_smoothing, max_categories_for_sets
+        As in `GradientBoostingClassifier`.
     monotonic_cst, interaction_cst, newton, estimator
         As in `GradientBoostingClassifier`.
     early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
@@ -443,6 +483,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         max_features: float | str = "auto",
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
+        max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         newton: bool = True,
