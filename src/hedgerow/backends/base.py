@@ -42,13 +42,17 @@ class TreeOptions(Protocol):
     """The options of a fit that a backend reads; see `GradientBoostingOptions`."""
 
     loss: Loss
-    learning_rate: float
     growth: GrowthOptions
     newton: bool
+    sampling: str
     subsample: float
+    bagging_temperature: float
     seed: int
     n_threads: int
     validation_rows: RowNumbers | None
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
+        """Bound the values of a tree, and multiply them by the learning rate of the round."""
 
 
 @dataclass(eq=False)

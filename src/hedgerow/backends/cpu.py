@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
 from hedgerow.kernels.cpu.gradients import add_leaf_values
-from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
@@ -97,7 +97,7 @@ class Grower(Protocol):
 class TrainingScores(TreeScores):
     """Training rows whose scores, gradients and statistics are in memory.
 
-    A tree is grown on a random fraction `subsample` of the rows. Its leaf values are Newton steps
+    A tree is grown on the rows of a `RowSampler`. Its leaf values are Newton steps
     -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first order and for losses
     that need one.
 
@@ -126,20 +126,22 @@ class TrainingScores(TreeScores):
         self._set_splits = set_splits
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
+        self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""
         n_outputs = len(self.raw)
-        rows = self._draw_rows(iteration)
+        rows, factors = self._sampler.draw(gradients[0], iteration)
         self._grown = []
         for output, (gradient, hessian) in enumerate(zip(*gradients, strict=True)):
-            statistics = self._quantiser.quantise(gradient, hessian)
+            own = (gradient, hessian) if factors is None else (gradient * factors, hessian * factors)
+            statistics = self._quantiser.quantise(*own)
             tree = self._grower.grow(statistics, rows, iteration * n_outputs + output)
             if self._searches_lines:
-                tree.nodes["value"][tree.leaves] = self._line_search(tree, output)
-            tree.nodes["value"] *= self._fit.options.learning_rate
+                tree.nodes["value"][tree.leaves] = self._line_search(tree, output, factors)
+            self._fit.options.shrink(tree.nodes, iteration)
             if self._set_splits is not None:
                 self._set_splits.convert(tree.nodes)
             if n_outputs > 1 and self._fit.options.subsample >= 1.0:
@@ -147,15 +149,11 @@ class TrainingScores(TreeScores):
             self._grown.append(tree)
         return TreeRound([tree.nodes for tree in self._grown], sum(len(tree.leaves) for tree in self._grown))
 
-    def _draw_rows(self, iteration: int) -> RowNumbers:
-        rows, options = self._quantiser.weights.rows, self._fit.options
-        if options.subsample >= 1.0:
-            return rows
-        # Draw among the rows with weight, not among all: a row of weight zero must act as no row.
-        return rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
-
-    def _line_search(self, tree: GrownTree, output: int) -> Floats:
-        steps = self.loss.line_search(self.y, self.raw, self.weight, tree.rows, tree.starts, output)
+    def _line_search(self, tree: GrownTree, output: int, factors: Floats | None) -> Floats:
+        weight = self.weight
+        if factors is not None:
+            weight = factors if weight is None else weight * factors
+        steps = self.loss.line_search(self.y, self.raw, weight, tree.rows, tree.starts, output)
         monotonic = self._fit.options.growth.monotonic
         if monotonic.size:
             order_steps(steps, tree, monotonic)
@@ -237,13 +235,6 @@ def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], Non
             forest.add_coded_scores(codes, tree, raw[output], team)
 
     return add_trees
-
-
-def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
-    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
-    positions = np.empty(n_rows, np.uint32)
-    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
-    return positions[:n] if n else np.zeros(1, np.uint32)
 
 
 def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> None:

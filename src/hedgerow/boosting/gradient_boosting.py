@@ -46,14 +46,32 @@ class GradientBoostingOptions(FitOptions):
 
     loss: Loss
     learning_rate: float
+    learning_rate_decay: float = 1.0  # factor of the rate from round to round
+    max_leaf_step: float | None = None  # bound of leaf values before they are multiplied by the rate
     growth: GrowthOptions
     max_bins: int = 255
     newton: bool = True  # fit trees to gradients and hessians, not to gradients only
+    sampling: str = "uniform"  # see hedgerow.backends.row_sampling
     subsample: float = 1.0  # fraction of the rows that are drawn for every round
+    bagging_temperature: float = 1.0  # exponent of the weights of sampling="bayesian"
     n_folds: int = 1  # models that the fitted one is the mean of
     folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of a round, by products, which are the same on all machines."""
+        rate = self.learning_rate
+        if self.learning_rate_decay != 1.0:
+            for _ in range(iteration):
+                rate *= self.learning_rate_decay
+        return rate
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
+        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+        if self.max_leaf_step is not None:
+            nodes["value"] = np.clip(nodes["value"], -self.max_leaf_step, self.max_leaf_step)
+        nodes["value"] *= self.rate(iteration)
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.backends.row_sampling import SAMPLINGS
 from hedgerow.backends.target_statistics import TargetOptions, columns_of_many
 from hedgerow.binning import Bins
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
@@ -39,12 +40,15 @@ from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
 _AUTO = one_of("auto")
+_SUBSAMPLES = {"gradient": 0.3, "bayesian": 1.0}  # "auto" of `subsample`
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
     "n_estimators": whole(1) | _AUTO,
     "learning_rate": real(0, above=True) | _AUTO,
     "early_stopping": flag() | _AUTO | nothing(),
     "n_iter_no_change": whole(1) | _AUTO,
+    "learning_rate_decay": real(0, 1, above=True),
+    "max_leaf_step": real(0, above=True) | nothing(),
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1) | _AUTO,
@@ -56,6 +60,8 @@ _ALLOWED: dict[str, Allowed] = {
     "max_bins": whole(2, 255),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
     "max_categories_for_sets": whole(0) | nothing(),
+    "sampling": one_of(*SAMPLINGS),
+    "bagging_temperature": real(0),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
@@ -108,9 +114,25 @@ class GradientBoostingBase(BoostingBase):
 
     def _input_options(self) -> InputOptions:
         options = super()._input_options()
-        if self.max_categories_for_sets is None or options.in_memory is not None:
+        self._check_sampling()
+        reasons = []
+        if self.max_categories_for_sets is not None:
+            reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
+        if self.sampling != "uniform":
+            reasons.append(f"sampling={self.sampling!r}")
+        if not reasons or options.in_memory is not None:
             return options
-        return replace(options, in_memory=f"max_categories_for_sets={self.max_categories_for_sets}")
+        return replace(options, in_memory=reasons[0])
+
+    def _check_sampling(self) -> None:
+        """Raise ValueError for parameters that exclude the way of sampling."""
+        refused = f"is not allowed with sampling={self.sampling!r}"
+        if self.sampling != "uniform" and self.estimator is not None:
+            raise ValueError(
+                f"estimator={self.estimator!r} {refused}: only trees are fitted to weighted rows"
+            )
+        if self.sampling == "gradient" and self.subsample == 1:
+            raise ValueError(f"subsample={self.subsample!r} {refused}: it must be below 1, or 'auto'")
 
     def _n_rounds(self) -> int:
         return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
@@ -132,6 +154,8 @@ class GradientBoostingBase(BoostingBase):
                 sizes = replace(sizes, min_samples_leaf=Sizes().min_samples_leaf)
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
+        if self.sampling in _SUBSAMPLES:
+            sizes = replace(sizes, subsample=_SUBSAMPLES[self.sampling])
         given = {field.name: getattr(self, field.name) for field in fields(sizes)}
         return replace(sizes, **{name: value for name, value in given.items() if value != AUTO})
 
@@ -152,10 +176,14 @@ class GradientBoostingBase(BoostingBase):
             draws_validation_rows=sizes.n_folds is None,
             loss=loss,
             learning_rate=float(sizes.learning_rate),
+            learning_rate_decay=float(self.learning_rate_decay),
+            max_leaf_step=None if self.max_leaf_step is None else float(self.max_leaf_step),
             growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
+            sampling=str(self.sampling),
             subsample=float(sizes.subsample),
+            bagging_temperature=float(self.bagging_temperature),
             target_options=self._target_options(data),
             **self._fold_options(data, loss, sizes.n_folds),
         )
@@ -262,6 +290,11 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         decides the number, up to 1000, and every parameter that is "auto" follows from the table; see Notes.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
+    learning_rate_decay : float
+        The rate of round t is `learning_rate * learning_rate_decay**t`; up to 1, which is constant.
+    max_leaf_step : float, optional
+        Bound of the absolute leaf values before they are multiplied by the rate: for classes that Newton
+        steps would overshoot. None for no bound.
     max_leaf_nodes, max_depth : int or None
         Limits of a tree, which is grown best first; None for no limit.
     min_samples_leaf, min_child_weight : int (or "auto"), float
@@ -275,6 +308,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample, colsample_bytree, max_features : float or "auto"
         Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
+    sampling : {"uniform", "gradient", "bayesian"}
+        How rows are drawn. With "gradient", two thirds of the fraction `subsample` ("auto": 0.3) are the rows
+        of the largest gradients, and the rest is drawn from the others and weighted to stand for them
+        (GOSS). With "bayesian", each row that is drawn ("auto": all) has a random weight in each round.
+    bagging_temperature : float
+        Weights of "bayesian" are `(-log u)**bagging_temperature` with u uniform between 0 and 1: 0 for equal
+        weights, 1 for the Bayesian bootstrap.
     n_folds : 2, 4, 8, 16, None or "auto"
         The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
         model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
@@ -364,6 +404,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        learning_rate_decay: float = 1.0,
+        max_leaf_step: float | None = None,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
@@ -372,7 +414,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         max_bins: int = 255,
+        sampling: str = "uniform",
         subsample: float | str = "auto",
+        bagging_temperature: float = 1.0,
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
         categorical_features: Any = None,
@@ -429,9 +473,11 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
+    learning_rate, learning_rate_decay, max_leaf_step
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, n_folds
+    max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
+        As in `GradientBoostingClassifier`.
+    max_bins, sampling, subsample, bagging_temperature, colsample_bytree, max_features, n_folds
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
     categorical_features, categorical_smoothing, max_categories_for_sets
         As in `GradientBoostingClassifier`.
@@ -470,6 +516,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        learning_rate_decay: float = 1.0,
+        max_leaf_step: float | None = None,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
@@ -478,7 +526,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         max_bins: int = 255,
+        sampling: str = "uniform",
         subsample: float | str = "auto",
+        bagging_temperature: float = 1.0,
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
         categorical_features: Any = None,
