@@ -24,6 +24,7 @@ from hedgerow.backends.sharded import ShardedBackend
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
+from hedgerow.boosting.dart import DropEvaluationRows, DropTrainingRows
 from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
@@ -57,6 +58,8 @@ class GradientBoostingOptions(FitOptions):
     n_folds: int = 1  # models that the fitted one is the mean of
     folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
+    drop_rate: float = 0.0  # the chance of a round to be dropped while a later one is fitted, see `dart`
+    max_drop: int | None = None  # of rounds that are dropped at once
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
 
     def rate(self, iteration: int) -> float:
@@ -261,6 +264,8 @@ class _TreeEnsemble:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
         rows = _backend_for(train.table).training_rows(self._fits, train)
+        if self._options.drop_rate:
+            return DropTrainingRows(rows[0], self._rounds, self._options)
         if folds is None or self._teams is None:
             return rows[0]
         training = FoldTrainingRows(rows, y, train.sample_weight, folds, self._teams)
@@ -270,6 +275,8 @@ class _TreeEnsemble:
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
+        if self._options.drop_rate:
+            return DropEvaluationRows(CpuBackend().evaluation_rows(self._whole, rows))
         return _backend_for(rows.table).evaluation_rows(self._whole, rows)
 
     def model(self) -> TreeModel:

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,8 @@ _ALLOWED: dict[str, Allowed] = {
     "max_categories_for_sets": whole(0) | nothing(),
     "sampling": one_of(*SAMPLINGS),
     "bagging_temperature": real(0),
+    "drop_rate": real(0, 1, below=True),
+    "max_drop": whole(1) | nothing(),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
@@ -76,6 +78,14 @@ class GradientBoostingBase(BoostingBase):
     @abc.abstractmethod
     def _make_loss(self, n_classes: int | None) -> Loss:
         """Return the loss for targets of so many classes."""
+
+    def _fit(self, *args: Any, checkpoint: Any = None, **kwargs: Any) -> Self:
+        if checkpoint is not None and self.drop_rate:
+            raise ValueError(
+                f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
+                "earlier trees: it must be None"
+            )
+        return super()._fit(*args, checkpoint=checkpoint, **kwargs)
 
     def _check_target(self, y: Floats, target: Target) -> None:
         self._make_loss(target.n_classes).check_target(y)
@@ -115,11 +125,14 @@ class GradientBoostingBase(BoostingBase):
     def _input_options(self) -> InputOptions:
         options = super()._input_options()
         self._check_sampling()
+        self._check_dropping()
         reasons = []
         if self.max_categories_for_sets is not None:
             reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
         if self.sampling != "uniform":
             reasons.append(f"sampling={self.sampling!r}")
+        if self.drop_rate:
+            reasons.append(f"drop_rate={self.drop_rate}")
         if not reasons or options.in_memory is not None:
             return options
         return replace(options, in_memory=reasons[0])
@@ -133,6 +146,23 @@ class GradientBoostingBase(BoostingBase):
             )
         if self.sampling == "gradient" and self.subsample == 1:
             raise ValueError(f"subsample={self.subsample!r} {refused}: it must be below 1, or 'auto'")
+
+    def _check_dropping(self) -> None:
+        """Raise ValueError for parameters that need the values of earlier trees to stay the same."""
+        if not self.drop_rate:
+            return
+        for name, is_refused, allowed in (
+            ("n_estimators", self.n_estimators == AUTO, "a number"),
+            ("early_stopping", bool(self.early_stopping), "False or None"),
+            ("n_folds", self.n_folds not in (None, AUTO), "None or 'auto'"),
+            ("warm_start", bool(self.warm_start), "False"),
+            ("estimator", self.estimator is not None, "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
+                    f"changes earlier trees: it must be {allowed}"
+                )
 
     def _n_rounds(self) -> int:
         return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
@@ -184,6 +214,8 @@ class GradientBoostingBase(BoostingBase):
             sampling=str(self.sampling),
             subsample=float(sizes.subsample),
             bagging_temperature=float(self.bagging_temperature),
+            drop_rate=float(self.drop_rate),
+            max_drop=None if self.max_drop is None else int(self.max_drop),
             target_options=self._target_options(data),
             **self._fold_options(data, loss, sizes.n_folds),
         )
@@ -331,6 +363,10 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
         Columns that may be used together on a path of a tree.
+    drop_rate, max_drop : float, int or None
+        DART: in each round, each earlier one is left out of the scores with this chance, at most so many; the
+        new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
+        stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
         leaf values are found by a line search, or by one Newton step for "log_loss".
@@ -424,6 +460,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        drop_rate: float = 0.0,
+        max_drop: int | None = 50,
         newton: bool = True,
         n_folds: int | str | None = "auto",
         estimator: Any = None,
@@ -481,7 +519,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
     categorical_features, categorical_smoothing, max_categories_for_sets
         As in `GradientBoostingClassifier`.
-    monotonic_cst, interaction_cst, newton, estimator
+    monotonic_cst, interaction_cst, drop_rate, max_drop, newton, estimator
         As in `GradientBoostingClassifier`.
     early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
         As in `GradientBoostingClassifier`.
@@ -536,6 +574,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        drop_rate: float = 0.0,
+        max_drop: int | None = 50,
         newton: bool = True,
         n_folds: int | str | None = "auto",
         estimator: Any = None,
