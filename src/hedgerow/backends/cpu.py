@@ -126,14 +126,18 @@ class TrainingScores(TreeScores):
         self._set_splits = set_splits
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
-        self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
+        self._sampler: RowSampler | None = None
+        if fit.options.subsample < 1.0 or fit.options.sampling != "uniform":
+            self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""
         n_outputs = len(self.raw)
-        rows, factors = self._sampler.draw(gradients[0], iteration)
+        rows, factors = self._quantiser.weights.rows, None
+        if self._sampler is not None:
+            rows, factors = self._sampler.draw(gradients[0], iteration)
         self._grown = []
         for output, (gradient, hessian) in enumerate(zip(*gradients, strict=True)):
             own = (gradient, hessian) if factors is None else (gradient * factors, hessian * factors)

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,13 +79,12 @@ class GradientBoostingBase(BoostingBase):
     def _make_loss(self, n_classes: int | None) -> Loss:
         """Return the loss for targets of so many classes."""
 
-    def _fit(self, *args: Any, checkpoint: Any = None, **kwargs: Any) -> Self:
-        if checkpoint is not None and self.drop_rate:
+    def _check_checkpoint(self, checkpoint: Any) -> None:
+        if self.drop_rate:
             raise ValueError(
                 f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
                 "earlier trees: it must be None"
             )
-        return super()._fit(*args, checkpoint=checkpoint, **kwargs)
 
     def _check_target(self, y: Floats, target: Target) -> None:
         self._make_loss(target.n_classes).check_target(y)
@@ -243,8 +242,10 @@ class GradientBoostingBase(BoostingBase):
 
     def _target_options(self, data: FitInput) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
-        columns = columns_of_many(data.schema, self.max_categories_for_sets)
-        if not columns or self.estimator is not None:
+        if self.max_categories_for_sets is None or self.estimator is not None:
+            return None
+        columns = columns_of_many(data.schema, int(self.max_categories_for_sets))
+        if not columns:
             return None
         return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
 
