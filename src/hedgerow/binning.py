@@ -53,11 +53,25 @@ class Bins(PickledWithoutCache):
     edge_starts: Integers
     tables: NDArray[np.uint8]  # the code of category c of column f is tables[table_starts[f] + c]
     table_starts: Integers  # a numeric column has no codes of categories
+    # the column of the table that a column codes; None if they are the same. A column that is coded by target
+    # statistics of several classes is repeated: see hedgerow.backends.target_statistics
+    sources: Integers | None = None
 
     @property
     def n_columns(self) -> int:
         """The number of columns."""
         return len(self.edge_starts) - 1
+
+    def positions_of(self, column: int) -> list[int]:
+        """Return which columns code a column of the table; one unless it is repeated."""
+        if self.sources is None:
+            return [column]
+        positions: list[int] = np.flatnonzero(self.sources == column).tolist()
+        return positions
+
+    def select(self, block: AnyFloats) -> AnyFloats:
+        """Return the columns of a block of table rows that are coded; a view if these are all."""
+        return block if self.sources is None else np.ascontiguousarray(block[:, self.sources])
 
     @cached_property
     def user_defined(self) -> NDArray[np.uint8]:
@@ -102,8 +116,14 @@ class Bins(PickledWithoutCache):
         n_bins: Integers = np.diff(self.edge_starts) + 1
         for column in np.flatnonzero(self.categorical):
             table = self.tables[self.table_starts[column] : self.table_starts[column + 1]]
-            n_bins[column] = table.max()
+            n_bins[column] = max(n_bins[column], table.max())
         return n_bins
+
+    @cached_property
+    def by_statistic(self) -> NDArray[np.bool_]:
+        """Whether a categorical column is coded by target statistics: it has edges of these."""
+        by_statistic: NDArray[np.bool_] = (self.categorical == 1) & (np.diff(self.edge_starts) > 0)
+        return by_statistic
 
     @property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
@@ -132,7 +152,8 @@ class Bins(PickledWithoutCache):
         """Write the codes of a block to rows `first`... of codes (rows, stride) or (columns, rows)."""
         none = np.empty((0, 0), CODE)
         outputs = (codes, none) if by_row else (none, codes)
-        encode(block, self.edges, self.edge_starts, self.tables, self.table_starts, *outputs, first)
+        tables = (self.tables, self.table_starts)
+        encode(self.select(block), self.edges, self.edge_starts, *tables, *outputs, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +275,7 @@ def find_bins(
         if user_defined[column]:
             return
         if categories is None:
-            edges[column] = _column_edges(values, counts, max_bins)
+            edges[column] = column_edges(values, counts, max_bins)
         else:
             n_codes = min(max_bins, MAX_BINS)
             tables[column] = _category_codes(values, counts, len(categories), n_codes, min_category_frequency)
@@ -310,8 +331,8 @@ def upper_half(keys: Keys) -> NDArray[np.uint32]:
     return (keys >> np.uint64(32)).astype(np.uint32)
 
 
-def _column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floats:
-    """Compute the edges of one numeric column."""
+def column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floats:
+    """Compute the edges of one numeric column; `counts` are empty, or those of the values."""
     present = ~np.isnan(values)
     if not (present.all() and values.flags.c_contiguous):
         values = values[present]

@@ -217,6 +217,7 @@ class Predictor:
     def __init__(self, forest: Forest, bins: Bins) -> None:
         self.forest = forest
         self.bins = RawBins(bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
+        self._select = bins.select
         wide = forest.thresholds(bins)
         with np.errstate(over="ignore"):  # too large for float32 is infinite, and then rounded down
             narrow = wide.astype(np.float32)  # x <= wide is x <= narrow for every float32 x
@@ -229,10 +230,13 @@ class Predictor:
         if not chosen:
             return
         flat, bins, thresholds = self.forest.trees, self.bins, self._thresholds[table.dtype]
+        select = self._select
         ends = (chosen.start, chosen.stop)
         over_rows(
             table.n_rows,
-            lambda a, b: kernels.add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
+            lambda a, b: kernels.add_predictions(
+                select(table.block(a, b)), bins, flat, thresholds, ends, scores, a
+            ),
             n_threads,
             rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
@@ -240,10 +244,10 @@ class Predictor:
     def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
         """Return the number of the leaf of every row in every tree, (rows, trees)."""
         out = np.empty((table.n_rows, self.forest.n_trees), np.int32)
-        flat, bins = self.forest.trees, self.bins
+        flat, bins, select = self.forest.trees, self.bins, self._select
         over_rows(
             table.n_rows,
-            lambda a, b: kernels.find_leaves(table.block(a, b), bins, flat, out, a),
+            lambda a, b: kernels.find_leaves(select(table.block(a, b)), bins, flat, out, a),
             n_threads,
             rows_per_block(table.n_columns, _CHUNK_ROWS),
         )

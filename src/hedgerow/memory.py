@@ -66,6 +66,7 @@ class FitSize:
     n_evaluated: int = 0
     n_held_out: int = 0
     n_folds: int = 1
+    codes_of_folds: bool = False  # every fold has codes of its own
     n_rounds: int = 1
     is_copied: bool = False
     is_remote: bool = False
@@ -146,7 +147,7 @@ def estimate_gradient_boosting(
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
 
-    With folds, all but the codes as often as there are folds.
+    With folds, all but the codes as often as there are folds, and the codes too with target statistics.
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
@@ -163,7 +164,10 @@ def estimate_gradient_boosting(
         "nodes": 2 * n_leaves * (NODE.itemsize + 16),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
-    estimate = {name: bytes_ * (1 if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()}
+    once = 1 if not size.codes_of_folds else size.n_folds
+    estimate = {
+        name: bytes_ * (once if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
+    }
     estimate = size.or_encoding(estimate)
     if size.is_remote:  # shards hold packed statistics only, for most losses
         estimate |= {"gradients": 0, "statistics": 8 * n_outputs * n}

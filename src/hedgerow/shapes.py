@@ -218,8 +218,7 @@ def shape_functions(model: TreeModel, schema: Schema) -> ShapeFunctions:
         intercept[forest.output[constant]] += forest.value[forest.starts[constant]]
     stumps = _Stumps.of(forest, model.bins)
     functions = [
-        _function(stumps.on(column), model.bins, schema, column, n_outputs)
-        for column in range(schema.n_columns)
+        _function(stumps, model.bins, schema, column, n_outputs) for column in range(schema.n_columns)
     ]
     return ShapeFunctions(functions, intercept, schema)
 
@@ -262,9 +261,13 @@ def _function(stumps: _Stumps, bins: Bins, schema: Schema, column: int, n_output
     name = None if schema.names is None else schema.names[column]
     categories = schema.categories[column]
     if categories is None:
-        return ShapeFunction(column, name, *_steps(stumps, n_outputs))
-    codes = bins.tables[bins.table_starts[column] : bins.table_starts[column + 1]]
-    heights, missing = _bars(stumps, codes.astype(np.int64), n_outputs)
+        return ShapeFunction(column, name, *_steps(stumps.on(column), n_outputs))
+    heights, missing = np.zeros((n_outputs, len(categories))), np.zeros(n_outputs)
+    for position in bins.positions_of(column):
+        codes = bins.tables[bins.table_starts[position] : bins.table_starts[position + 1]]
+        bars, of_missing = _bars(stumps.on(position), codes.astype(np.int64), n_outputs)
+        heights += bars
+        missing += of_missing
     return ShapeFunction(column, name, np.empty(0), heights, missing, categories.tolist())
 
 

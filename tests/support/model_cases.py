@@ -53,10 +53,10 @@ def regressor(**parameters):
     return small(hr.GradientBoostingRegressor, **parameters).fit(X, np.exp(signal / 2)), X
 
 
-def coloured():
+def coloured(**parameters):
     X, signal = frame()
     y = np.array(["no", "perhaps", "yes"])[classes(signal, 3)]
-    return small(hr.GradientBoostingClassifier, random_state=3).fit(X, y), X
+    return small(hr.GradientBoostingClassifier, random_state=3, **parameters).fit(X, y), X
 
 
 def stopped():
@@ -87,6 +87,7 @@ MODELS = {
     "symmetric": lambda: regressor(growth_policy="symmetric", max_leaf_nodes=None, max_depth=3),
     "early stopping": stopped,
     "folds": lambda: regressor(n_folds=2, subsample=0.5),
+    "target statistics": lambda: coloured(max_categories_for_sets=3),
     "without trees": without_trees,
 }
 

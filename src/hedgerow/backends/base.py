@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.target_statistics import TargetStatistics
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights
@@ -41,13 +42,17 @@ class TreeOptions(Protocol):
     """The options of a fit that a backend reads; see `GradientBoostingOptions`."""
 
     loss: Loss
-    learning_rate: float
     growth: GrowthOptions
     newton: bool
+    sampling: str
     subsample: float
+    bagging_temperature: float
     seed: int
     n_threads: int
     validation_rows: RowNumbers | None
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
+        """Bound the values of a tree, and multiply them by the learning rate of the round."""
 
 
 @dataclass(eq=False)
@@ -69,6 +74,8 @@ class TreeFit:
         The model that the fit starts from.
     forest : callable
         Returns all trees so far, including those of `previous`.
+    statistics : TargetStatistics or None
+        Of columns that are coded by target statistics.
     """
 
     options: TreeOptions
@@ -79,6 +86,7 @@ class TreeFit:
     team: Team
     previous: TreeModel | None
     forest: Callable[[], Forest]
+    statistics: TargetStatistics | None = None
 
 
 class EvaluationRows(Protocol):

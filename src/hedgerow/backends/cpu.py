@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.row_sampling import RowSampler
+from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
 from hedgerow.kernels.cpu.forest import add_tree
 from hedgerow.kernels.cpu.gradients import add_leaf_values
-from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
@@ -97,7 +98,7 @@ class Grower(Protocol):
 class TrainingScores(TreeScores):
     """Training rows whose scores, gradients and statistics are in memory.
 
-    A tree is grown on a random fraction `subsample` of the rows. Its leaf values are Newton steps
+    A tree is grown on the rows of a `RowSampler`. Its leaf values are Newton steps
     -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first order and for losses
     that need one.
 
@@ -109,42 +110,56 @@ class TrainingScores(TreeScores):
     validation : TreeScores or None
         Those of the validation rows.
     grower : Grower
+    set_splits : SetSplits or None
+        Converts the splits of columns that are coded by target statistics.
     """
 
-    def __init__(self, fit: TreeFit, rows: TreeScores, validation: TreeScores | None, grower: Grower) -> None:
+    def __init__(
+        self,
+        fit: TreeFit,
+        rows: TreeScores,
+        validation: TreeScores | None,
+        grower: Grower,
+        set_splits: SetSplits | None = None,
+    ) -> None:
         super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees)
         self._fit, self.validation, self._grower = fit, validation, grower
+        self._set_splits = set_splits
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
+        self._sampler: RowSampler | None = None
+        if fit.options.subsample < 1.0 or fit.options.sampling != "uniform":
+            self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""
         n_outputs = len(self.raw)
-        rows = self._draw_rows(iteration)
+        rows, factors = self._quantiser.weights.rows, None
+        if self._sampler is not None:
+            rows, factors = self._sampler.draw(gradients[0], iteration)
         self._grown = []
         for output, (gradient, hessian) in enumerate(zip(*gradients, strict=True)):
-            statistics = self._quantiser.quantise(gradient, hessian)
+            own = (gradient, hessian) if factors is None else (gradient * factors, hessian * factors)
+            statistics = self._quantiser.quantise(*own)
             tree = self._grower.grow(statistics, rows, iteration * n_outputs + output)
             if self._searches_lines:
-                tree.nodes["value"][tree.leaves] = self._line_search(tree, output)
-            tree.nodes["value"] *= self._fit.options.learning_rate
+                tree.nodes["value"][tree.leaves] = self._line_search(tree, output, factors)
+            self._fit.options.shrink(tree.nodes, iteration)
+            if self._set_splits is not None:
+                self._set_splits.convert(tree.nodes)
             if n_outputs > 1 and self._fit.options.subsample >= 1.0:
                 tree.rows = tree.rows.copy()  # for `update`; the grower reuses its array for the next output
             self._grown.append(tree)
         return TreeRound([tree.nodes for tree in self._grown], sum(len(tree.leaves) for tree in self._grown))
 
-    def _draw_rows(self, iteration: int) -> RowNumbers:
-        rows, options = self._quantiser.weights.rows, self._fit.options
-        if options.subsample >= 1.0:
-            return rows
-        # Draw among the rows with weight, not among all: a row of weight zero must act as no row.
-        return rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
-
-    def _line_search(self, tree: GrownTree, output: int) -> Floats:
+    def _line_search(self, tree: GrownTree, output: int, factors: Floats | None) -> Floats:
+        weight = self.weight
+        if factors is not None:
+            weight = factors if weight is None else weight * factors
         rows, starts, leaf = _rows_of_values(tree)
-        steps: Floats = self.loss.line_search(self.y, self.raw, self.weight, rows, starts, output)[leaf]
+        steps: Floats = self.loss.line_search(self.y, self.raw, weight, rows, starts, output)[leaf]
         monotonic = self._fit.options.growth.monotonic
         if monotonic.size:
             order_steps(steps, tree, monotonic)
@@ -189,17 +204,24 @@ class CpuBackend:
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Encode the training rows and compute their first scores."""
-        codes = fits[0].bins.encode(train.table, fits[0].team)
+        first = fits[0]
+        codes = first.bins.encode(train.table, first.team, for_growing=first.statistics is None)
         return [self._training_scores(fit, train, codes) for fit in fits]
 
     def _training_scores(self, fit: TreeFit, train: Dataset, codes: BinnedTable) -> TrainingScores:
-        rows = _tree_scores(fit, train, fit.loss_weight, codes)
+        set_splits = None
+        if fit.statistics is not None:
+            codes, set_splits = fit.statistics.encode(
+                codes.codes.by_column, fit.bins, fit.weights, fit.options.seed, fit.team
+            )
+        rows = _tree_scores(fit, train, fit.loss_weight, codes, by_codes=set_splits is not None)
         chosen, validation = fit.options.validation_rows, None
         if chosen is not None:
             weight = None if train.sample_weight is None else train.sample_weight[chosen]
             add_trees = _adds_trees(codes.take(chosen), fit.team)
             validation = TreeScores(rows.loss, train.y[chosen], weight, rows.raw[:, chosen], add_trees)
-        return TrainingScores(fit, rows, validation, TreeGrower(codes, fit.options.growth, fit.team))
+        grower = TreeGrower(codes, fit.options.growth, fit.team)
+        return TrainingScores(fit, rows, validation, grower, set_splits)
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> TreeScores:
         """Encode an evaluation set and compute its first scores."""
@@ -207,10 +229,14 @@ class CpuBackend:
         return _tree_scores(fit, rows, rows.sample_weight, codes)
 
 
-def _tree_scores(fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable) -> TreeScores:
-    if fit.previous is None:
-        raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
-    else:
+def _tree_scores(
+    fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable, *, by_codes: bool = False
+) -> TreeScores:
+    raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
+    if fit.previous is not None and by_codes:
+        for tree, output in enumerate(fit.previous.forest.output.tolist()):
+            fit.previous.forest.add_coded_scores(codes, tree, raw[output], fit.team)
+    elif fit.previous is not None:
         raw = fit.previous.scores(rows.table, fit.team.n_members)
     return TreeScores(fit.options.loss, rows.y, weight, raw, _adds_trees(codes, fit.team))
 
@@ -228,13 +254,6 @@ def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], Non
         add_tree(by_column, nodes, start, stop, scores)
 
     return add_trees
-
-
-def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
-    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
-    positions = np.empty(n_rows, np.uint32)
-    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
-    return positions[:n] if n else np.zeros(1, np.uint32)
 
 
 def _leaves_below(tree: GrownTree) -> tuple[Integers, Integers]:

@@ -171,7 +171,7 @@ def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
     make_grower = partial(
         RoundGrower, fit.bins, options.growth,
         n_rows=n_training, n_copies=int(copies.sum()) if copies.size else n_training,
-        n_piece=piece_rows(copies), n_outputs=options.loss.n_outputs, learning_rate=options.learning_rate,
+        n_piece=piece_rows(copies), n_outputs=options.loss.n_outputs, shrink=options.shrink,
     )  # fmt: skip
     shards = _make_shards(fit, train, arrays)
     return RestorableShards(shards, fit, weights.rows if n_training < n else None, make_grower)

@@ -10,7 +10,7 @@ are in memory, in files or on a cluster: see `hedgerow.backends.base`.
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,10 @@ from hedgerow._typing import Floats
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
 from hedgerow.backends.sharded import ShardedBackend
+from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
+from hedgerow.boosting.dart import DropEvaluationRows, DropTrainingRows
 from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
@@ -45,13 +47,34 @@ class GradientBoostingOptions(FitOptions):
 
     loss: Loss
     learning_rate: float
+    learning_rate_decay: float = 1.0  # factor of the rate from round to round
+    max_leaf_step: float | None = None  # bound of leaf values before they are multiplied by the rate
     growth: GrowthOptions
     max_bins: int = 255
     newton: bool = True  # fit trees to gradients and hessians, not to gradients only
+    sampling: str = "uniform"  # see hedgerow.backends.row_sampling
     subsample: float = 1.0  # fraction of the rows that are drawn for every round
+    bagging_temperature: float = 1.0  # exponent of the weights of sampling="bayesian"
     n_folds: int = 1  # models that the fitted one is the mean of
     folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
+    drop_rate: float = 0.0  # the chance of a round to be dropped while a later one is fitted, see `dart`
+    max_drop: int | None = None  # of rounds that are dropped at once
+    target_options: TargetOptions | None = None  # of columns that are coded by target statistics
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of a round, by products, which are the same on all machines."""
+        rate = self.learning_rate
+        if self.learning_rate_decay != 1.0:
+            for _ in range(iteration):
+                rate *= self.learning_rate_decay
+        return rate
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
+        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+        if self.max_leaf_step is not None:
+            nodes["value"] = np.clip(nodes["value"], -self.max_leaf_step, self.max_leaf_step)
+        nodes["value"] *= self.rate(iteration)
 
 
 @dataclass(eq=False)
@@ -105,6 +128,9 @@ def _require_memory(
     size = options.size(
         train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
     )
+    if options.target_options is not None:
+        n_repeats = len(options.target_options.columns) * (n_outputs - 1)
+        size = replace(size, n_columns=size.n_columns + n_repeats, codes_of_folds=True)
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
         n_leaves = growth.max_leaves(n_rows)
@@ -209,6 +235,11 @@ class _TreeEnsemble:
         bins = previous.bins if previous else find_bins(
             train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
         )  # fmt: skip
+        statistics = None
+        if options.target_options is not None:
+            statistics = TargetStatistics(train.table, train.y, options.target_options)
+            bins = bins if previous else statistics.add_to(bins, weights, options.max_bins)
+        growth = options.growth.for_columns(bins.sources)
         self._teams: FoldTeams | None = None
         self._fold_starts: Floats | None = None
         start, before = starts[0], [previous]
@@ -221,7 +252,7 @@ class _TreeEnsemble:
             start = np.array([math.fsum(scores) / options.n_folds for scores in zip(*starts, strict=True)])
         self._fits = [
             TreeFit(
-                own,
+                replace(own, growth=replace(growth, seed=own.growth.seed)),
                 bins,
                 starts[model],
                 Weights.of(train.sample_weight, n_rows, own.validation_rows),
@@ -229,6 +260,7 @@ class _TreeEnsemble:
                 self._teams.teams[model] if self._teams else team,
                 before[model],
                 partial(self._forest_of, model),
+                statistics,
             )
             for model, own in enumerate(of_models)
         ]
@@ -238,6 +270,8 @@ class _TreeEnsemble:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
         rows = _backend_for(train.table).training_rows(self._fits, train)
+        if self._options.drop_rate:
+            return DropTrainingRows(rows[0], self._rounds, self._options)
         if folds is None or self._teams is None:
             return rows[0]
         training = FoldTrainingRows(rows, y, train.sample_weight, folds, self._teams)
@@ -247,6 +281,8 @@ class _TreeEnsemble:
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
+        if self._options.drop_rate:
+            return DropEvaluationRows(CpuBackend().evaluation_rows(self._whole, rows))
         return _backend_for(rows.table).evaluation_rows(self._whole, rows)
 
     def model(self) -> TreeModel:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.cpu import Scores, draw_positions
+from hedgerow.backends.cpu import Scores
+from hedgerow.backends.row_sampling import draw_positions
 from hedgerow.losses import Loss
 from hedgerow.members import accepts_weights, indexable_rows, predict_values, seeded_clone, take_rows
 from hedgerow.table.table import Dataset
@@ -70,10 +71,12 @@ class MemberOptions(Protocol):
 
     estimator: Any
     loss: Loss
-    learning_rate: float
     subsample: float
     seed: int
     validation_rows: RowNumbers | None
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of a round."""
 
 
 class MemberEnsemble:
@@ -166,7 +169,7 @@ class MemberTrainingRows(MemberScores):
         fitted = MemberRound(members, 1.0)
         directions = fitted.directions(sample.X)
         length = self.loss.global_line_search(sample.y, sample.raw, directions, sample.weight)
-        fitted.step = options.learning_rate * length
+        fitted.step = options.rate(iteration) * length
         return fitted
 
     def update(self, fitted: MemberRound) -> None:

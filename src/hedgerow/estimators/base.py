@@ -110,6 +110,9 @@ class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
     def _check_target(self, y: Floats, target: Target) -> None:
         """Raise an error for encoded targets that the method cannot be fitted to."""
 
+    def _check_checkpoint(self, checkpoint: Any) -> None:
+        """Raise an error for parameters with which a fit cannot be resumed."""
+
     def _is_warm_start(self) -> bool:
         """Return whether a fit continues the fitted model."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "model_")
@@ -151,6 +154,7 @@ class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
             if checkpoint is not None:
                 from hedgerow.estimators.checkpoint import Checkpointer  # noqa: PLC0415 - only if it is used
 
+                self._check_checkpoint(checkpoint)
                 checkpointer = Checkpointer(self, checkpoint)
                 model = checkpointer.model
             previous = model._previous()  # noqa: SLF001 - a copy of self

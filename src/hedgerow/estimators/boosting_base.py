@@ -233,10 +233,12 @@ class BoostingBase(EnsembleBase, abc.ABC):
         """
         if kind not in ("gain", "split"):
             raise ValueError(f"kind={kind!r} is not allowed: it must be 'gain' or 'split'")
-        forest = self._tree_model("importances").forest
+        model = self._tree_model("importances")
+        forest, sources = model.forest, model.bins.sources
         inner = forest.left > 0
         weights = forest.gain[inner] if kind == "gain" else None
-        totals = np.bincount(forest.column[inner], weights, self.n_features_in_).astype(np.float64)
+        columns = forest.column[inner] if sources is None else sources[forest.column[inner]]
+        totals = np.bincount(columns, weights, self.n_features_in_).astype(np.float64)
         total = float(sum(totals.tolist()))
         return totals / total if kind == "gain" and total > 0 else totals
 

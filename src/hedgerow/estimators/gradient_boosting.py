@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.backends.row_sampling import SAMPLINGS
+from hedgerow.backends.target_statistics import TargetOptions, columns_of_many
+from hedgerow.binning import Bins
 from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
@@ -39,12 +42,15 @@ from hedgerow.threads import resolve_n_jobs
 _AUTO = one_of("auto")
 _DEFAULT_LEAVES = 31
 _SYMMETRIC_DEPTH, _LARGEST_DEPTH = 6, 16  # of symmetric trees
+_SUBSAMPLES = {"gradient": 0.3, "bayesian": 1.0}  # "auto" of `subsample`
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
     "n_estimators": whole(1) | _AUTO,
     "learning_rate": real(0, above=True) | _AUTO,
     "early_stopping": flag() | _AUTO | nothing(),
     "n_iter_no_change": whole(1) | _AUTO,
+    "learning_rate_decay": real(0, 1, above=True),
+    "max_leaf_step": real(0, above=True) | nothing(),
     "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
@@ -57,6 +63,11 @@ _ALLOWED: dict[str, Allowed] = {
     "max_bins": whole(2, 255),
     "random_strength": real(0),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
+    "max_categories_for_sets": whole(0) | nothing(),
+    "sampling": one_of(*SAMPLINGS),
+    "bagging_temperature": real(0),
+    "drop_rate": real(0, 1, below=True),
+    "max_drop": whole(1) | nothing(),
     "newton": flag(),
     "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
     "estimator": parameters.regressor() | nothing(),
@@ -71,6 +82,13 @@ class GradientBoostingBase(BoostingBase):
     @abc.abstractmethod
     def _make_loss(self, n_classes: int | None) -> Loss:
         """Return the loss for targets of so many classes."""
+
+    def _check_checkpoint(self, checkpoint: Any) -> None:
+        if self.drop_rate:
+            raise ValueError(
+                f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
+                "earlier trees: it must be None"
+            )
 
     def _check_target(self, y: Floats, target: Target) -> None:
         self._make_loss(target.n_classes).check_target(y)
@@ -92,6 +110,13 @@ class GradientBoostingBase(BoostingBase):
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
             )
+        if isinstance(model, TreeModel) and not _continues_statistics(
+            model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+        ):
+            raise ValueError(
+                f"max_categories_for_sets={self.max_categories_for_sets} cannot continue the fitted model, "
+                "which codes other columns by target statistics; with warm_start=True it must stay the same"
+            )
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         if type(self._make_loss(n_classes)) is not type(self.loss_):
             raise ValueError(
@@ -99,6 +124,48 @@ class GradientBoostingBase(BoostingBase):
                 "warm_start=True it must stay the same"
             )
         return model
+
+    def _input_options(self) -> InputOptions:
+        options = super()._input_options()
+        self._check_sampling()
+        self._check_dropping()
+        reasons = []
+        if self.max_categories_for_sets is not None:
+            reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
+        if self.sampling != "uniform":
+            reasons.append(f"sampling={self.sampling!r}")
+        if self.drop_rate:
+            reasons.append(f"drop_rate={self.drop_rate}")
+        if not reasons or options.in_memory is not None:
+            return options
+        return replace(options, in_memory=reasons[0])
+
+    def _check_sampling(self) -> None:
+        """Raise ValueError for parameters that exclude the way of sampling."""
+        refused = f"is not allowed with sampling={self.sampling!r}"
+        if self.sampling != "uniform" and self.estimator is not None:
+            raise ValueError(
+                f"estimator={self.estimator!r} {refused}: only trees are fitted to weighted rows"
+            )
+        if self.sampling == "gradient" and self.subsample == 1:
+            raise ValueError(f"subsample={self.subsample!r} {refused}: it must be below 1, or 'auto'")
+
+    def _check_dropping(self) -> None:
+        """Raise ValueError for parameters that need the values of earlier trees to stay the same."""
+        if not self.drop_rate:
+            return
+        for name, is_refused, allowed in (
+            ("n_estimators", self.n_estimators == AUTO, "a number"),
+            ("early_stopping", bool(self.early_stopping), "False or None"),
+            ("n_folds", self.n_folds not in (None, AUTO), "None or 'auto'"),
+            ("warm_start", bool(self.warm_start), "False"),
+            ("estimator", self.estimator is not None, "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
+                    f"changes earlier trees: it must be {allowed}"
+                )
 
     def _n_rounds(self) -> int:
         return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
@@ -120,6 +187,8 @@ class GradientBoostingBase(BoostingBase):
                 sizes = replace(sizes, min_samples_leaf=Sizes().min_samples_leaf)
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
+        if self.sampling in _SUBSAMPLES:
+            sizes = replace(sizes, subsample=_SUBSAMPLES[self.sampling])
         given = {field.name: getattr(self, field.name) for field in fields(sizes)}
         return replace(sizes, **{name: value for name, value in given.items() if value != AUTO})
 
@@ -140,10 +209,17 @@ class GradientBoostingBase(BoostingBase):
             draws_validation_rows=sizes.n_folds is None,
             loss=loss,
             learning_rate=float(sizes.learning_rate),
+            learning_rate_decay=float(self.learning_rate_decay),
+            max_leaf_step=None if self.max_leaf_step is None else float(self.max_leaf_step),
             growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
+            sampling=str(self.sampling),
             subsample=float(sizes.subsample),
+            bagging_temperature=float(self.bagging_temperature),
+            drop_rate=float(self.drop_rate),
+            max_drop=None if self.max_drop is None else int(self.max_drop),
+            target_options=self._target_options(data),
             **self._fold_options(data, loss, sizes.n_folds),
         )
         return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
@@ -167,6 +243,15 @@ class GradientBoostingBase(BoostingBase):
             "folds": draw_folds(classes, weight, data.n_rows, int(n_folds), data.seed),
             "evaluates_folds": not data.evaluation_sets,
         }
+
+    def _target_options(self, data: FitInput) -> TargetOptions | None:
+        """Return which columns are coded by target statistics; None without any."""
+        if self.max_categories_for_sets is None or self.estimator is not None:
+            return None
+        columns = columns_of_many(data.schema, int(self.max_categories_for_sets))
+        if not columns:
+            return None
+        return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
 
     def _growth_options(self, schema: Schema, loss: Loss, sizes: Sizes, seed: int) -> GrowthOptions:
         constraints: dict[str, Any] = {}
@@ -248,6 +333,15 @@ class GradientBoostingBase(BoostingBase):
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
+def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
+    """Return whether the columns coded by statistics are these; one of equal statistics has no edges."""
+    for column, is_coded in enumerate(bins.by_statistic.tolist()):
+        source = column if bins.sources is None else int(bins.sources[column])
+        if is_coded != (source in columns) and (is_coded or bins.n_bins[column] > 1):
+            return False
+    return True
+
+
 class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     """Gradient boosting of trees for two or more classes.
 
@@ -262,6 +356,11 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         follows from the table; see Notes.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
+    learning_rate_decay : float
+        The rate of round t is `learning_rate * learning_rate_decay**t`; up to 1, which is constant.
+    max_leaf_step : float, optional
+        Bound of the absolute leaf values before they are multiplied by the rate: for classes that Newton
+        steps would overshoot. None for no bound.
     growth_policy : {"best_first", "symmetric"}
         With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
@@ -282,6 +381,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
     random_strength : float
         Noise with which the best splits of the columns of a node are compared; see Notes. 0 for none.
+    sampling : {"uniform", "gradient", "bayesian"}
+        How rows are drawn. With "gradient", two thirds of the fraction `subsample` ("auto": 0.3) are the rows
+        of the largest gradients, and the rest is drawn from the others and weighted to stand for them
+        (GOSS). With "bayesian", each row that is drawn ("auto": all) has a random weight in each round.
+    bagging_temperature : float
+        Weights of "bayesian" are `(-log u)**bagging_temperature` with u uniform between 0 and 1: 0 for equal
+        weights, 1 for the Bayesian bootstrap.
     n_folds : 2, 4, 8, 16, None or "auto"
         The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
         model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
@@ -290,10 +396,18 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
+    max_categories_for_sets : int, optional
+        Columns of more categories are split by the mean of the target, as numbers: the mean of a category is
+        smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets that of rows
+        drawn without it. Several classes have a mean each. None for sets in all columns.
     monotonic_cst : sequence or dict, optional
         1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
         Columns that may be used together on a path of a tree.
+    drop_rate, max_drop : float, int or None
+        DART: in each round, each earlier one is left out of the scores with this chance, at most so many; the
+        new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
+        stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
         leaf values are found by a line search, or by one Newton step for "log_loss".
@@ -374,6 +488,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        learning_rate_decay: float = 1.0,
+        max_leaf_step: float | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -383,14 +499,19 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         max_bins: int = 255,
+        sampling: str = "uniform",
         subsample: float | str = "auto",
+        bagging_temperature: float = 1.0,
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
+        max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        drop_rate: float = 0.0,
+        max_drop: int | None = 50,
         newton: bool = True,
         n_folds: int | str | None = "auto",
         estimator: Any = None,
@@ -440,15 +561,17 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, growth_policy, max_leaf_nodes, max_depth, min_samples_leaf
+    learning_rate, learning_rate_decay, max_leaf_step, growth_policy
         As in `GradientBoostingClassifier`.
-    min_child_weight, min_split_gain
+    max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
-    max_bins, subsample, colsample_bytree, max_features, random_strength
+    max_bins, sampling, subsample, bagging_temperature, colsample_bytree, max_features
         As in `GradientBoostingClassifier`.
-    n_folds, categorical_features, categorical_smoothing
+    random_strength, n_folds
         As in `GradientBoostingClassifier`. The loss "huber" changes from round to round and has no folds.
-    monotonic_cst, interaction_cst, newton, estimator
+    categorical_features, categorical_smoothing, max_categories_for_sets
+        As in `GradientBoostingClassifier`.
+    monotonic_cst, interaction_cst, drop_rate, max_drop, newton, estimator
         As in `GradientBoostingClassifier`.
     early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, n_jobs, verbose
         As in `GradientBoostingClassifier`.
@@ -483,6 +606,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        learning_rate_decay: float = 1.0,
+        max_leaf_step: float | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -492,14 +617,19 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         max_bins: int = 255,
+        sampling: str = "uniform",
         subsample: float | str = "auto",
+        bagging_temperature: float = 1.0,
         colsample_bytree: float | str = "auto",
         max_features: float | str = "auto",
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
+        max_categories_for_sets: int | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        drop_rate: float = 0.0,
+        max_drop: int | None = 50,
         newton: bool = True,
         n_folds: int | str | None = "auto",
         estimator: Any = None,

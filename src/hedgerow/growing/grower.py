@@ -13,7 +13,7 @@ allocated once per fit and reused for every tree.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -245,6 +245,14 @@ class GrowthOptions:
             choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
             columns = np.sort(columns[:n_tree])
         return columns
+
+    def for_columns(self, sources: Integers | None) -> "GrowthOptions":
+        """Return the options for coded columns, if these are not those of the table; see `Bins.sources`."""
+        if sources is None:
+            return self
+        monotonic = self.monotonic[sources] if self.monotonic.size else self.monotonic
+        groups = self.groups[sources] if self.groups.size else self.groups
+        return replace(self, monotonic=monotonic, groups=groups)
 
     def for_tree(self, statistics: RowStatistics, stored: Integers, tree: int) -> Rules:
         """Convert the options to units of the integer statistics, with the columns drawn for this tree.

@@ -14,6 +14,7 @@ memory (`hedgerow.kernels.cpu.frontier`), so that the tree is the same.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,6 +165,7 @@ class RoundGrower:
     In a round it finds the powers of two that gradients are scaled by, starts a tree, grows it, and sends its
     leaf values with the next call. Its state are guesses and the last tree; any round can be its first.
     n_rows, n_copies, n_piece : training rows, the copies they count, and the rows that may be added packed.
+    shrink : called with the nodes of a tree and the number of the round, multiplies the values by the rate.
     """
 
     def __init__(
@@ -176,11 +178,11 @@ class RoundGrower:
         n_copies: int,
         n_piece: int,
         n_outputs: int,
-        learning_rate: float,
+        shrink: Callable[[NDArray[np.void], int], None],
     ) -> None:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
         self._n_copies, self._n_piece, self._n_outputs = n_copies, n_piece, n_outputs
-        self._learning_rate = learning_rate
+        self._shrink = shrink
         kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
         self._grower = kind(shards, bins, options, n_rows)
         self._bits = np.zeros((n_outputs, 2), np.int64)
@@ -219,7 +221,7 @@ class RoundGrower:
                 root = self._start_tree(output, iteration, rules, first_only=1)
             nodes, identifiers = self._grower.grow(self._with_noise(rules), root)
             finished = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
-            finished.nodes["value"] *= self._learning_rate
+            self._shrink(finished.nodes, iteration)
             self._unsent = output, identifiers[finished.leaves], finished.values, finished.nodes
             grown.append(finished.nodes)
         return grown

@@ -7,7 +7,7 @@ A node of a tree that votes is one 64-bit word: left child (or number of a leaf)
 see `kernels.cpu.votes`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,14 @@ _COLUMN_RANGE = "a column number is out of range"
 # --- bins and trees whose values are added
 
 
-def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS) -> None:
-    """Check everything that the kernels rely on."""
+def check_model(
+    model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS, statistics: bool = False
+) -> None:
+    """Check everything that the kernels rely on; `statistics` allows columns coded by target statistics."""
     require("initial_scores", len(model.start) == n_outputs, f"{n_outputs} scores are required")
     require("initial_scores", np.isfinite(model.start), "the scores must be finite")
-    check_bins(model.bins, schema, max_bins)
+    _check_sources(model.bins, schema, n_outputs if statistics else 1)
+    _check_columns(model.bins, _coded_categories(model.bins, schema), max_bins, statistics=statistics)
     _check_trees(model.forest, n_outputs)
     _check_splits(model.forest, model.bins)
     # Each value is finite; so must be their sums, with a margin for a factor on the way to probabilities.
@@ -59,25 +62,57 @@ def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: i
 
 def check_bins(bins: Bins, schema: Schema, max_bins: int = MAX_BINS) -> None:
     """Check the edges and codes of the columns; `max_bins` is the capacity of the codes."""
-    edges, edge_starts = bins.edges, bins.edge_starts
-    check_starts("bins.edge_starts", edge_starts, schema.n_columns, len(edges))
-    check_starts("bins.category_starts", bins.table_starts, schema.n_columns, len(bins.tables))
-    categorical = np.array([values is not None for values in schema.categories])
+    _check_sources(bins, schema, 1)
+    _check_columns(bins, schema.categories, max_bins)
+
+
+def _check_sources(bins: Bins, schema: Schema, n_outputs: int) -> None:
+    """Check which columns of the table are repeated: categorical ones, once for each output."""
+    sources, n_columns = bins.sources, schema.n_columns
+    if sources is None:
+        return
+    require("bins.sources", n_outputs > 1, "no column may be repeated")
+    require("bins.sources", len(sources) > n_columns, "a column must be repeated")
+    require("bins.sources", sources[:n_columns] == np.arange(n_columns), "all columns must come first")
+    added = sources[n_columns:]
+    require("bins.sources", (added >= 0) & (added < n_columns), _COLUMN_RANGE)
+    repeated = np.unique(added)
+    require("bins.sources", added.tolist() == np.repeat(repeated, n_outputs - 1).tolist(), "it must increase")
+    categorical = [schema.categories[column] is not None for column in repeated.tolist()]
+    require("bins.sources", categorical, "only a categorical column may be repeated")
+
+
+def _coded_categories(bins: Bins, schema: Schema) -> Sequence[NDArray[Any] | None]:
+    """Return the categories of all coded columns."""
+    if bins.sources is None:
+        return schema.categories
+    return [schema.categories[column] for column in bins.sources.tolist()]
+
+
+def _check_columns(
+    bins: Bins, categories: Sequence[NDArray[Any] | None], max_bins: int, *, statistics: bool = False
+) -> None:
+    """Check the edges and codes of columns with these categories, None for numbers."""
+    edges, edge_starts, n_columns = bins.edges, bins.edge_starts, len(categories)
+    check_starts("bins.edge_starts", edge_starts, n_columns, len(edges))
+    check_starts("bins.category_starts", bins.table_starts, n_columns, len(bins.tables))
+    categorical = np.array([values is not None for values in categories])
     n_edges = np.diff(edge_starts)
     require("bins.edge_starts", n_edges < max_bins, f"a column has at most {max_bins - 1} edges")
-    require("bins.edge_starts", n_edges[categorical] == 0, "a categorical column has no edges")
+    if not statistics:
+        require("bins.edge_starts", n_edges[categorical] == 0, "a categorical column has no edges")
     require("bins.edges", edges < np.inf, "edges must be numbers below infinity")  # -inf may be one
     within = np.ones(max(len(edges) - 1, 0), bool)  # whether an edge and the next are of one column
     inner = edge_starts[(edge_starts > 0) & (edge_starts < len(edges))]
     within[inner - 1] = False
     require("bins.edges", (edges[1:] > edges[:-1]) | ~within, "the edges of a column must increase")
-    sizes = [0 if values is None else len(values) for values in schema.categories]
+    sizes = [0 if values is None else len(values) for values in categories]
     require("bins.category_starts", np.diff(bins.table_starts) == sizes, "every category must have one code")
     require("bins.category_codes", bins.tables > 0, "code 0 is reserved for missing values")
+    most = np.repeat(np.where(n_edges > 0, n_edges + 1, MAX_BINS), sizes)
+    require("bins.category_codes", bins.tables <= most, "a code is beyond the edges of its column")
     user_defined = bins.user_defined
-    require(
-        "bins.user_edges", len(user_defined) == schema.n_columns, f"{schema.n_columns} entries are required"
-    )
+    require("bins.user_edges", len(user_defined) == n_columns, f"{n_columns} entries are required")
     require(
         "bins.user_edges", user_defined <= ~categorical, "it must be 0 or 1, and 0 for a categorical column"
     )

@@ -24,6 +24,7 @@ BINS = {
     "bins.category_codes": ArrayField("tables", np.uint8),
     "bins.category_starts": ArrayField("table_starts", np.int64),
 }
+SOURCES = "bins.sources"  # int64, only if columns are repeated: `Bins.sources`
 USER_EDGES = "bins.user_edges"  # uint8, 1 for columns whose edges the user has passed: `Bins.user_defined`
 
 FOREST = {  # trees whose values are added
@@ -46,28 +47,44 @@ def write_bins(writer: Writer, bins: Bins) -> None:
     """Write edges, codes, and which edges the user has passed."""
     writer.put_fields(BINS, bins)
     writer.put(USER_EDGES, bins.user_defined)
+    if bins.sources is not None:
+        writer.put(SOURCES, bins.sources)
 
 
 def read_bins(reader: Reader) -> Bins:
     """Read the bins, which are not checked yet."""
-    return Bins(**reader.fields(BINS)).with_user_defined(reader.array(USER_EDGES, np.uint8))
+    sources = reader.array(SOURCES, np.int64) if reader.prefix + SOURCES in reader.arrays else None
+    bins = Bins(**reader.fields(BINS), sources=sources)
+    return bins.with_user_defined(reader.array(USER_EDGES, np.uint8))
 
 
 def write_trees(
-    writer: Writer, model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS
+    writer: Writer,
+    model: TreeModel,
+    schema: Schema,
+    n_outputs: int,
+    *,
+    max_bins: int = MAX_BINS,
+    statistics: bool = False,
 ) -> None:
-    """Check and write the bins and the forest."""
-    check_model(model, schema, n_outputs, max_bins=max_bins)
+    """Check and write the bins and the forest; `statistics`: columns may be coded by target statistics."""
+    check_model(model, schema, n_outputs, max_bins=max_bins, statistics=statistics)
     write_bins(writer, model.bins)
     writer.put_fields(FOREST, model.forest)
 
 
 def read_trees(
-    reader: Reader, schema: Schema, start: Floats, n_outputs: int, *, max_bins: int = MAX_BINS
+    reader: Reader,
+    schema: Schema,
+    start: Floats,
+    n_outputs: int,
+    *,
+    max_bins: int = MAX_BINS,
+    statistics: bool = False,
 ) -> TreeModel:
-    """Read and check the bins and the forest."""
+    """Read and check the bins and the forest; `statistics` as above."""
     model = TreeModel(start, read_bins(reader), Forest(**reader.fields(FOREST)))
-    check_model(model, schema, n_outputs, max_bins=max_bins)
+    check_model(model, schema, n_outputs, max_bins=max_bins, statistics=statistics)
     return model
 
 

@@ -1,0 +1,137 @@
+"""Dropped rounds: DART, multiple additive regression trees with dropout (Rashmi and Gilad-Bachrach 2015).
+
+    in every round:
+        drop k of the rounds so far
+        fit trees to the gradients at the scores without them, with the learning rate r
+        multiply the new trees by 1 / (k + r), those of the dropped rounds by k / (k + r)
+
+The new trees and the dropped ones would together change the scores by about twice what is needed; the factors
+restore the scale, as in XGBoost. Later rounds change the values of earlier trees: the model of the first
+rounds is not the model that was evaluated then, so that no early stopping can return to it.
+
+Which rounds are dropped is a hash of the seed and the round. The rows must be in memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Integers
+from hedgerow.backends.base import EvaluationRows, TreeRound
+from hedgerow.backends.cpu import Trees, TreeScores
+from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_columns, sample_rows
+
+
+class DropOptions(Protocol):
+    """The options that this module reads; see `GradientBoostingOptions`."""
+
+    drop_rate: float
+    max_drop: int | None
+    seed: int
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of a round."""
+
+
+@dataclass(frozen=True, eq=False)
+class DropRound(TreeRound):
+    """The trees of a round, and trees that change the scores as the dropped trees have changed."""
+
+    corrections: Trees
+
+
+def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Integers:
+    """Draw which of the rounds so far are dropped, in ascending order; each with the chance `rate`.
+
+    >>> draw_dropped(20, 0.2, None, seed=0).tolist(), len(draw_dropped(20, 0.5, 3, seed=0))
+    ([4, 9], 3)
+    """
+    found = np.empty(n_rounds, np.int64)
+    dropped = found[: sample_rows(rate, seed, DROPPED_ROUNDS, n_rounds, 0, n_rounds, found)]
+    if most is not None and len(dropped) > most:
+        choose_columns(dropped, most, seed, DROPPED_FEW, n_rounds)
+        dropped = np.sort(dropped[:most])
+    return dropped
+
+
+class DropTrainingRows:
+    """Training rows whose trees are fitted without some of the rounds.
+
+    rows : the training rows, in memory
+    rounds : all rounds so far; the values of dropped trees are changed
+    """
+
+    validation: EvaluationRows | None = None
+
+    def __init__(self, rows: Any, rounds: Sequence[TreeRound], options: DropOptions) -> None:
+        self._rows, self._rounds, self._options = rows, rounds, options
+        self._dropped: Trees = []
+        self._n_dropped = 0
+
+    def gradients(self) -> Any:
+        """Drop rounds from the scores, and compute the gradients without them."""
+        options = self._options
+        dropped = draw_dropped(len(self._rounds), options.drop_rate, options.max_drop, options.seed)
+        self._n_dropped = len(dropped)
+        self._dropped = [tree for number in dropped.tolist() for tree in self._rounds[number].trees]
+        self._add(_scaled(self._dropped, -1.0))
+        return self._rows.gradients()
+
+    def fit(self, gradients: Any, iteration: int) -> DropRound:
+        """Grow the trees of the round, and change the values of these and of the dropped ones."""
+        fitted, k, rate = self._rows.fit(gradients, iteration), self._n_dropped, self._options.rate(iteration)
+        if not k:
+            return DropRound(fitted.trees, fitted.n_leaves, [])
+        factor = k / (k + rate)
+        corrections = _scaled(self._dropped, factor - 1.0)
+        for tree in self._dropped:
+            tree["value"] *= factor
+        for tree in fitted.trees:
+            tree["value"] /= k + rate
+        return DropRound(fitted.trees, fitted.n_leaves, corrections)
+
+    def update(self, fitted: DropRound) -> None:
+        """Add the trees of the round and the dropped ones to the scores."""
+        self._rows.update(fitted)  # first: it needs what the last tree has left
+        self._add(self._dropped)
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the loss at the current scores."""
+        return float(self._rows.mean_loss())
+
+    def close(self) -> None:
+        """Do nothing: all is in memory."""
+
+    def _add(self, trees: Trees) -> None:
+        if trees:
+            self._rows.add_trees(trees, self._rows.raw)
+
+
+class DropEvaluationRows:
+    """An evaluation set whose scores follow the values of dropped trees."""
+
+    def __init__(self, rows: TreeScores) -> None:
+        self._rows = rows
+
+    def update(self, fitted: DropRound) -> None:
+        """Add the trees of a round, and the changes of dropped trees, to the scores."""
+        if fitted.corrections:
+            self._rows.add_trees(fitted.corrections, self._rows.raw)
+        self._rows.update(fitted)
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the loss at the current scores."""
+        return self._rows.mean_loss()
+
+    def close(self) -> None:
+        """Do nothing: all is in memory."""
+
+
+def _scaled(trees: Sequence[NDArray[np.void]], factor: float) -> Trees:
+    scaled = [tree.copy() for tree in trees]
+    for tree in scaled:
+        tree["value"] *= factor
+    return scaled
