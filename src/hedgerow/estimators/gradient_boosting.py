@@ -129,6 +129,7 @@ class GradientBoostingBase(BoostingBase):
         options = super()._input_options()
         self._check_sampling()
         self._check_dropping()
+        self._check_symmetric_size()
         reasons = []
         if self.max_categories_for_sets is not None:
             reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
@@ -290,13 +291,10 @@ class GradientBoostingBase(BoostingBase):
             return {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth}
         return {"max_leaf_nodes": None, "max_depth": max_depth or _SYMMETRIC_DEPTH, "symmetric": True}
 
-    def _input_options(self) -> InputOptions:
-        if self.growth_policy == "symmetric":
-            self._check_symmetric_size()
-        return super()._input_options()
-
     def _check_symmetric_size(self) -> None:
-        """Refuse limits that symmetric trees cannot have."""
+        """Raise ValueError for limits that symmetric trees cannot have."""
+        if self.growth_policy != "symmetric":
+            return
         if self.max_leaf_nodes not in (None, _DEFAULT_LEAVES):
             raise ValueError(
                 f"max_leaf_nodes={self.max_leaf_nodes} is not allowed with growth_policy='symmetric', whose "
