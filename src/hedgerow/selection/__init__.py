@@ -12,6 +12,7 @@ from hedgerow.selection.metrics import METRICS, Metric, score_model
 from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.splits import RowOrder, fold_rows, hold_out, take_rows
 from hedgerow.selection.threshold import FixedThresholdClassifier
+from hedgerow.selection.weighted_ensemble import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 
 __all__ = [
     "AUTO",
@@ -26,6 +27,8 @@ __all__ = [
     "Metric",
     "RowOrder",
     "Trial",
+    "WeightedEnsembleClassifier",
+    "WeightedEnsembleRegressor",
     "choose",
     "compare",
     "fit_method",
