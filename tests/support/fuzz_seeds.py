@@ -131,7 +131,9 @@ MODELS = {
         *plain(2),
     ),
     "weighted ensemble of numbers": lambda: (
-        WeightedEnsembleRegressor([hr.GradientBoostingRegressor(**TREE), hr.DecisionTreeRegressor(max_depth=2)]),
+        WeightedEnsembleRegressor(
+            [hr.GradientBoostingRegressor(**TREE), hr.DecisionTreeRegressor(max_depth=2)]
+        ),
         *coloured(),
     ),
 }  # fmt: skip

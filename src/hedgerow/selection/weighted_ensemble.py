@@ -225,6 +225,19 @@ class WeightedEnsembleRegressor(RegressorMixin, _WeightedEnsemble):  # type: ign
         return self._sum(member.predict(X) for member in self.estimators_)
 
 
+def members_of(model: Any) -> list[tuple[float, Any]]:
+    """Return the weights and models of a weighted ensemble, with a threshold or without; else the model.
+
+    >>> [weight for weight, _ in members_of("any other model")]
+    [1.0]
+    """
+    inner = getattr(model, "estimator_", model)
+    if not isinstance(inner, _WeightedEnsemble):
+        return [(1.0, inner)]
+    check_is_fitted(inner, "estimators_")
+    return list(zip(inner.weights_.tolist(), inner.estimators_, strict=True))
+
+
 def in_order(weights: Floats) -> float:
     """Return the sum of weights, added in their order: a mean of numbers up to 1 is then at most 1.
 

@@ -1,0 +1,232 @@
+"""Ensemble selection (Caruana et al. 2004): weights of trials, from their predictions of validation rows.
+
+    start with the best trial
+    repeat: add the trial, one of those already in or a new one, whose addition gives the best mean prediction
+    return the counts after the step with the best score, divided by their sum
+
+The score of weights on the rows that they were chosen on is too good. An ensemble is therefore judged by
+cross-fitting: weights are chosen on all parts of the validation rows but one, and predict that one. The same
+rows are predicted by the best trial; the ensemble is used if the difference is more than noise.
+
+R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats, Integers
+from hedgerow.selection.metrics import (
+    Metric,
+    Predictions,
+    class_predictions,
+    score_predictions,
+    standard_error,
+)
+from hedgerow.selection.splits import RowOrder, fold_rows, sample_rows
+
+MAX_MEMBERS = 5  # different trials: each is fitted to all rows, and predicts
+MAX_CANDIDATES = 10  # the best trials; worse ones hardly ever get a weight
+NOISE = 2.0  # standard errors by which an ensemble must be better than the best trial
+_STEPS = 30
+_MIN_WEIGHT = 0.05  # lighter members are left out: they cost as much as others
+_MAX_ROWS = 10_000  # of validation, on which weights are chosen
+_MIN_ROWS = 20
+_FEW_ROWS, _FEW_PARTS, _MANY_PARTS = 2_000, 5, 2  # of few rows, more are used to choose the weights
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleRows:
+    """The validation rows on which weights are chosen, and their parts.
+
+    Parameters
+    ----------
+    rows : int64 array
+        Numbers of the validation rows, increasing; of many, a sample.
+    parts : list of int64 arrays
+        Positions in `rows`.
+    """
+
+    rows: Integers
+    parts: list[Integers]
+
+    @classmethod
+    def of(cls, y: NDArray[Any], task: str, seed: int, groups: Integers | None) -> "EnsembleRows | None":
+        """Sample and divide the validation rows; None if there are too few."""
+        if len(y) < _MIN_ROWS:
+            return None
+        rows = np.arange(len(y)) if len(y) <= _MAX_ROWS else sample_rows(y, task, _MAX_ROWS, seed)
+        n_parts = _FEW_PARTS if len(rows) <= _FEW_ROWS else _MANY_PARTS
+        order = None if groups is None else RowOrder(groups=np.unique(groups[rows], return_inverse=True)[1])
+        try:
+            pairs = fold_rows(y[rows], task, n_parts, seed, order=order)
+        except ValueError:  # one group, or a single row of every class
+            return None
+        return cls(rows, [part for _, part in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """Predictions of several models for the same rows, and the metric of a mean of them."""
+
+    predictions: Sequence[Predictions]
+    metric: Metric
+    threshold: float | None = None
+
+    def mean(self, counts: Integers) -> Predictions:
+        """Return the weighted mean of the predictions."""
+        total = sum(int(n) * _values(one) for n, one in zip(counts, self.predictions, strict=True) if n)
+        return self._of(np.asarray(total) / int(np.sum(counts)))
+
+    def take(self, rows: Integers) -> "Library":
+        """Return the predictions of some rows."""
+        return Library([one.take(rows) for one in self.predictions], self.metric, self.threshold)
+
+    def _of(self, values: Floats) -> Predictions:
+        first = self.predictions[0]
+        if first.probabilities is None:
+            return Predictions(first.y_true, values)
+        return class_predictions(first.y_true, values, first.positive, self.threshold)
+
+    def loss(self, values: Floats) -> float:
+        """Return the loss of mean predictions; infinity if it is undefined."""
+        score = self.metric.score(self._of(values))
+        return np.inf if score is None or np.isnan(score) else self.metric.loss(score)
+
+
+def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps: int = _STEPS) -> Integers:
+    """Return how often each model is selected; equal predictions are selected in their order.
+
+    Examples
+    --------
+    >>> from hedgerow.selection.metrics import METRICS
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> guesses = [y - [0.3, 0.0, 0.0], y + [0.3, 0.1, 0.1], y + 5.0]
+    >>> choose_weights(Library([Predictions(y, guess) for guess in guesses], METRICS["rmse"])).tolist()
+    [1, 1, 0]
+    """
+    allowed = np.arange(len(library.predictions))
+    while True:
+        counts = _greedy(library, allowed, max_members, n_steps)
+        best = _best_single(library, allowed)
+        light = (counts > 0) & (counts < _MIN_WEIGHT * counts.sum())
+        light[best] = False
+        if not light.any():
+            return counts
+        kept = (counts > 0) & ~light
+        kept[best] = True
+        allowed = np.flatnonzero(kept)
+
+
+def _best_single(library: Library, allowed: Integers) -> int:
+    losses = [library.loss(_values(library.predictions[number])) for number in allowed]
+    return int(allowed[int(np.argmin(losses))])
+
+
+def _greedy(library: Library, allowed: Integers, max_members: int, n_steps: int) -> Integers:
+    """Return the counts after the best step; see the module."""
+    counts = np.zeros(len(library.predictions), np.int64)
+    first = _best_single(library, allowed)
+    counts[first] = 1
+    total = _values(library.predictions[first])
+    best_counts, best_loss = counts.copy(), library.loss(total)
+    for step in range(2, n_steps + 1):
+        is_full = np.count_nonzero(counts) >= max_members
+        candidates = [number for number in allowed if counts[number] or not is_full]
+        losses = [library.loss((total + _values(library.predictions[one])) / step) for one in candidates]
+        added = int(np.argmin(losses))
+        number = candidates[added]
+        counts[number] += 1
+        total = total + _values(library.predictions[number])
+        if losses[added] < best_loss:
+            best_counts, best_loss = counts.copy(), losses[added]
+    return best_counts
+
+
+def cross_fit(library: Library, parts: Sequence[Integers]) -> tuple[Predictions, Integers]:
+    """Predict each part with weights chosen on the others; return also the rows, in the same order."""
+    everything = np.concatenate(parts)
+    n_rows = len(library.predictions[0].y_true)
+    predicted = []
+    for part in parts:
+        others = np.setdiff1d(np.arange(n_rows), part)
+        counts = choose_weights(library.take(others))
+        predicted.append(library.take(part).mean(counts))
+    return Predictions.concatenate(predicted), everything
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleTrial:
+    """The ensemble of some trials, compared with the best of them.
+
+    Parameters
+    ----------
+    members : list of int
+        Numbers of the trials, the heaviest first.
+    weights : list of float
+        Of sum 1.
+    predictions : Predictions
+        Cross-fitted.
+    scores : dict of str to float
+        Of the cross-fitted predictions, by the names of `METRICS`.
+    spread : float
+        Standard error of the score that ranks the trials.
+    difference, error : float
+        How much better this score is than the one of the best trial on the same rows; its standard error.
+    """
+
+    members: list[int]
+    weights: list[float]
+    predictions: Predictions
+    scores: dict[str, float]
+    spread: float
+    difference: float
+    error: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it has two members or more and is better than the best trial by more than noise."""
+        return len(self.members) > 1 and self.difference > NOISE * self.error
+
+
+def try_ensemble(
+    task: str,
+    metric: Metric,
+    numbers: Sequence[int],
+    predictions: Sequence[Predictions],
+    parts: Sequence[Integers],
+    threshold: float | None = None,
+) -> EnsembleTrial | None:
+    """Choose the weights of an ensemble, and score it by cross-fitting.
+
+    numbers, predictions : of the candidates, the best first
+    parts : of the rows, for cross-fitting
+    Return None if a prediction has no probabilities, or the metric is undefined.
+    """
+    if task == "classification" and any(one.probabilities is None for one in predictions):
+        return None
+    library = Library(predictions, metric, threshold)
+    counts = choose_weights(library)
+    crossed, rows = cross_fit(library, parts)
+    scores, best = metric.row_scores(crossed), metric.row_scores(predictions[0].take(rows))
+    if scores is None or best is None or not (np.isfinite(scores).all() and np.isfinite(best).all()):
+        return None
+    better = scores - best if metric.higher_is_better else best - scores
+    order = [int(one) for one in np.argsort(-counts, kind="stable") if counts[one]]
+    return EnsembleTrial(
+        [numbers[one] for one in order],
+        [float(counts[one] / counts.sum()) for one in order],
+        crossed,
+        score_predictions(crossed, task, metric),
+        standard_error(scores),
+        float(np.mean(better)),
+        standard_error(better),
+    )
+
+
+def _values(predictions: Predictions) -> Floats:
+    """Return what is averaged: probabilities, or numbers."""
+    return predictions.y_pred if predictions.probabilities is None else predictions.probabilities
