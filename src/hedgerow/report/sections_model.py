@@ -84,7 +84,7 @@ def _trials(found: Any) -> Markup:
     if found.ensemble is not None:
         scores = [_score(found.ensemble, name, found.metric) for name in shown]
         seconds = text.number(sum(trial.fit_seconds or 0.0 for trial, _ in found.members), 3)
-        rows.insert(0, [found.ensemble.title, "those with a weight", *scores, seconds, "chosen"])
+        rows.insert(0, [found.ensemble.title, "the models with weights", *scores, seconds, "chosen"])
         best = [0]
     measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]

@@ -109,16 +109,20 @@ def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps:
     [1, 1, 0]
     """
     allowed = np.arange(len(library.predictions))
+    best = _best_single(library, allowed)
+    best_loss = library.loss(_values(library.predictions[best]))
     while True:
         counts = _greedy(library, allowed, max_members, n_steps)
-        best = _best_single(library, allowed)
         light = (counts > 0) & (counts < _MIN_WEIGHT * counts.sum())
-        light[best] = False
         if not light.any():
             return counts
-        kept = (counts > 0) & ~light
-        kept[best] = True
-        allowed = np.flatnonzero(kept)
+        kept = np.flatnonzero((counts > 0) & ~light)
+        fewer = _greedy(library, kept, max_members, n_steps)
+        if library.loss(_values(library.mean(fewer))) > best_loss:  # the best must stay, even if it is light
+            kept = np.union1d(kept, [best])
+        if len(kept) == np.count_nonzero(counts):
+            return counts
+        allowed = kept
 
 
 def _best_single(library: Library, allowed: Integers) -> int:

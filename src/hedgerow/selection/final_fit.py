@@ -174,7 +174,7 @@ def fit_members(
             return EnsembleFit(kept, models, _interrupted(notes))
         if fit.interrupted and kept:
             return EnsembleFit(kept, models, _interrupted(notes))
-        if kept and _file_bytes([*models, fit.model], data.task) > limits.max_bytes:
+        if kept and file_bytes([*models, fit.model], data.task) > limits.max_bytes:
             notes.append(f"the size limit leaves no room for {trial.description}")
             continue
         kept.append(number)
@@ -198,7 +198,7 @@ def make_ensemble(models: Sequence[Any], weights: Sequence[float], task: str) ->
     return kind.of(list(models), list(weights))
 
 
-def _file_bytes(models: Sequence[Any], task: str) -> int:
+def file_bytes(models: Sequence[Any], task: str) -> int:
     """Return about the bytes of the model file: equal fingerprints of rows are stored once."""
     model = make_ensemble(models, [1.0] * len(models), task)
     return len(pickle.dumps((model, getattr(model, "row_fingerprints_", None)), protocol=5)) + FILE_BYTES

@@ -337,7 +337,7 @@ class Choice:
         scores = [format_number(ensemble.scores[name]) if name in ensemble.scores else "–" for name in names]
         scores[0] = format_mean((ensemble.scores[names[0]], ensemble.spread))
         seconds = sum(trial.fit_seconds or 0.0 for trial, _ in self.members)
-        return [ensemble.title, "those with a weight", *scores, format_seconds(seconds or None), "chosen"]
+        return [ensemble.title, "the models with weights", *scores, format_seconds(seconds or None), "chosen"]
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [format_number(trial.scores[name]) if name in trial.scores else "–" for name in names]
