@@ -4,14 +4,15 @@
     repeat: add the trial, one of those already in or a new one, whose addition gives the best mean prediction
     return the counts after the step with the best score, divided by their sum
 
-The score of weights on the rows that they were chosen on is too good. An ensemble is therefore judged by
-cross-fitting: weights are chosen on all parts of the validation rows but one, and predict that one. The same
-rows are predicted by the best trial; the ensemble is used if the difference is more than noise.
+The score of weights on the rows that they were chosen on is too good, and so is the score of the best of many
+trials. Both are therefore judged by cross-fitting: weights, and the best trial, are chosen on all parts of
+the validation rows but one, and predict that one. The ensemble is used if the difference is more than its
+standard error.
 
 R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ from hedgerow.selection.splits import RowOrder, fold_rows, sample_rows
 
 MAX_MEMBERS = 5  # different trials: each is fitted to all rows, and predicts
 MAX_CANDIDATES = 10  # the best trials; worse ones hardly ever get a weight
-NOISE = 2.0  # standard errors by which an ensemble must be better than the best trial
+NOISE = 1.0  # standard errors by which an ensemble must be better than single trials
 _STEPS = 30
 _MIN_WEIGHT = 0.05  # lighter members are left out: they cost as much as others
 _MAX_ROWS = 10_000  # of validation, on which weights are chosen
@@ -105,7 +106,8 @@ def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps:
     >>> from hedgerow.selection.metrics import METRICS
     >>> y = np.array([1.0, 2.0, 3.0])
     >>> guesses = [y - [0.3, 0.0, 0.0], y + [0.3, 0.1, 0.1], y + 5.0]
-    >>> choose_weights(Library([Predictions(y, guess) for guess in guesses], METRICS["rmse"])).tolist()
+    >>> library = Library([Predictions(y, guess) for guess in guesses], METRICS["rmse"])
+    >>> choose_weights(library, n_steps=2).tolist()
     [1, 1, 0]
     """
     allowed = np.arange(len(library.predictions))
@@ -150,16 +152,21 @@ def _greedy(library: Library, allowed: Integers, max_members: int, n_steps: int)
     return best_counts
 
 
-def cross_fit(library: Library, parts: Sequence[Integers]) -> tuple[Predictions, Integers]:
-    """Predict each part with weights chosen on the others; return also the rows, in the same order."""
-    everything = np.concatenate(parts)
-    n_rows = len(library.predictions[0].y_true)
-    predicted = []
-    for part in parts:
-        others = np.setdiff1d(np.arange(n_rows), part)
-        counts = choose_weights(library.take(others))
-        predicted.append(library.take(part).mean(counts))
-    return Predictions.concatenate(predicted), everything
+def choose_single(library: Library) -> Integers:
+    """Return 1 for the best model, and 0 for the others."""
+    counts = np.zeros(len(library.predictions), np.int64)
+    counts[_best_single(library, np.arange(len(counts)))] = 1
+    return counts
+
+
+def cross_fit(
+    library: Library, parts: Sequence[Integers], choose: Callable[[Library], Integers]
+) -> Predictions:
+    """Predict each part with weights chosen on the others; the rows are in the order of the parts."""
+    rows = np.arange(len(library.predictions[0].y_true))
+    counts = [choose(library.take(np.setdiff1d(rows, part))) for part in parts]
+    pairs = zip(parts, counts, strict=True)
+    return Predictions.concatenate([library.take(part).mean(one) for part, one in pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +185,10 @@ class EnsembleTrial:
         Of the cross-fitted predictions, by the names of `METRICS`.
     spread : float
         Standard error of the score that ranks the trials.
+    single_score : float
+        Of single trials, each the best of the other parts: also cross-fitted, on the same rows.
     difference, error : float
-        How much better this score is than the one of the best trial on the same rows; its standard error.
+        How much better the score is than that of the single ones, and the standard error of the difference.
     """
 
     members: list[int]
@@ -187,12 +196,13 @@ class EnsembleTrial:
     predictions: Predictions
     scores: dict[str, float]
     spread: float
+    single_score: float
     difference: float
     error: float
 
     @property
     def is_better(self) -> bool:
-        """Whether it has two members or more and is better than the best trial by more than noise."""
+        """Whether it has two members or more and is better than single trials by more than the error."""
         return len(self.members) > 1 and self.difference > NOISE * self.error
 
 
@@ -214,11 +224,11 @@ def try_ensemble(
         return None
     library = Library(predictions, metric, threshold)
     counts = choose_weights(library)
-    crossed, rows = cross_fit(library, parts)
-    scores, best = metric.row_scores(crossed), metric.row_scores(predictions[0].take(rows))
-    if scores is None or best is None or not (np.isfinite(scores).all() and np.isfinite(best).all()):
+    crossed, single = cross_fit(library, parts, choose_weights), cross_fit(library, parts, choose_single)
+    scores, others = metric.row_scores(crossed), metric.row_scores(single)
+    if scores is None or others is None or not (np.isfinite(scores).all() and np.isfinite(others).all()):
         return None
-    better = scores - best if metric.higher_is_better else best - scores
+    better = scores - others if metric.higher_is_better else others - scores
     order = [int(one) for one in np.argsort(-counts, kind="stable") if counts[one]]
     return EnsembleTrial(
         [numbers[one] for one in order],
@@ -226,6 +236,7 @@ def try_ensemble(
         crossed,
         score_predictions(crossed, task, metric),
         standard_error(scores),
+        float(np.mean(others)),
         float(np.mean(better)),
         standard_error(better),
     )

@@ -79,18 +79,21 @@ def explain_ensemble(
         return ""
     score = format_mean((tried.scores[metric.name], tried.spread))
     gap = format_mean((tried.difference, tried.error))
-    how = "cross-fitted: its weights are never chosen on the rows that they are scored on"
+    single = format_number(tried.single_score)
+    how = "cross-fitted: weights are never chosen on the rows that they are scored on"
+    than = f"A single model that is chosen in the same way has {single}; the advantage, {gap}, is"
     if chosen is not None:
         pairs = zip(chosen.members, chosen.weights, strict=True)
         listed = "; ".join(f"{weight:.2g} {trials[number].description}" for number, weight in pairs)
         return (
             f"The model is a {chosen.title} ({listed}). Its {metric.title} "
-            f"is {score}, {how}; it is better than that of the best single model by {gap}, more than noise."
+            f"is {score}, {how}. {than} more than its standard error."
         )
-    verdict = "more than noise" if tried.is_better else "within noise: the model is a single one"
+    verdict = "more" if tried.is_better else "not more"
+    end = "" if tried.is_better else ": the model is a single one"
     return (
-        f"A weighted ensemble of {len(tried.members)} trials has the {metric.title} {score}, {how}; "
-        f"its advantage over the best single model, {gap}, is {verdict}."
+        f"A weighted ensemble of {len(tried.members)} trials has the {metric.title} {score}, {how}. "
+        f"{than} {verdict} than its standard error{end}."
     )
 
 

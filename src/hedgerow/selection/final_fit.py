@@ -112,9 +112,8 @@ def fit_ensemble(
     if len(kept) == 1:
         return FinalModel(model, trials[kept[0]], None, note)
     members = tuple(tried.members[one] for one in kept)
-    ensemble = Ensemble(
-        members, tuple(weights.tolist()), tried.scores, tried.spread, tried.difference, tried.error
-    )
+    numbers = (tried.spread, tried.single_score, tried.difference, tried.error)
+    ensemble = Ensemble(members, tuple(weights.tolist()), tried.scores, *numbers)
     return FinalModel(model, best, ensemble, note)
 
 

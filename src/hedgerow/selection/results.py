@@ -132,12 +132,14 @@ class Ensemble:
         Cross-fitted: each part of the validation rows was predicted with weights chosen on the others.
     spread : float
         Standard error of the score that ranks the trials.
+    single_score : float
+        Of single trials, cross-fitted as well: each part was predicted by the best trial of the others.
     difference, difference_spread : float
-        How much better that score is than the one of the best trial on the same rows, and its standard error.
+        How much better the score of the ensemble is, on the same rows, and the standard error of that.
 
     Examples
     --------
-    >>> found = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.02, 0.004)
+    >>> found = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.30, 0.02, 0.004)
     >>> Ensemble.from_dict(found.to_dict(), 3) == found
     True
     """
@@ -146,6 +148,7 @@ class Ensemble:
     weights: tuple[float, ...]
     scores: dict[str, float]
     spread: float
+    single_score: float
     difference: float
     difference_spread: float
 
@@ -177,6 +180,7 @@ class Ensemble:
             tuple(numbers),
             _scores(content["scores"]),
             spread,
+            _CHECK.number(content["single_score"], "single_score"),
             _CHECK.number(content["difference"], "difference"),
             error,
         )
