@@ -104,7 +104,7 @@ def test_a_single_model_is_kept_if_the_ensemble_is_not_better(monkeypatch):
     choice = choose_model()
     assert choice.ensemble is None
     assert choice.members == [(choice.best, 1.0)]
-    assert "is not more than its standard error: the model is a single one" in choice.reason
+    assert "is not more than half of its standard error: the model is a single one" in choice.reason
     assert not isinstance(choice.model, WeightedEnsembleClassifier)
 
 

@@ -73,15 +73,16 @@ def choose(
     -------
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
-        fifths of the rows, 137 rounds on all of them.
+        fifths of the rows, 137 rounds on all of them. Or it is a `WeightedEnsembleClassifier` or
+        `WeightedEnsembleRegressor` of its `members`.
 
     Notes
     -----
     An ensemble has at most 5 members and weights that are chosen greedily (Caruana et al. 2004), by the
     predictions of the validation rows. Its score is cross-fitted: every part of these rows is predicted with
     weights that were chosen on the other parts. It is the model if this score is better than that of single
-    trials that are chosen in the same way, by more than a standard error of the difference. Each member is
-    fitted to all rows; those for which there is no time, or no room in `max_size`, are left out.
+    trials that are chosen in the same way, by more than half a standard error of the difference. Each member
+    is fitted to all rows; those for which there is no time, or no room in `max_size`, are left out.
 
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds

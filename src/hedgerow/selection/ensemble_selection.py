@@ -6,8 +6,8 @@
 
 The score of weights on the rows that they were chosen on is too good, and so is the score of the best of many
 trials. Both are therefore judged by cross-fitting: weights, and the best trial, are chosen on all parts of
-the validation rows but one, and predict that one. The ensemble is used if the difference is more than its
-standard error.
+the validation rows but one, and predict that one. The ensemble is used if the difference is more than half
+of its standard error.
 
 R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
 """
@@ -31,7 +31,10 @@ from hedgerow.selection.splits import RowOrder, fold_rows, sample_rows
 
 MAX_MEMBERS = 5  # different trials: each is fitted to all rows, and predicts
 MAX_CANDIDATES = 10  # the best trials; worse ones hardly ever get a weight
-NOISE = 1.0  # standard errors by which an ensemble must be better than single trials
+# Standard errors by which an ensemble must be better than single trials, both cross-fitted. On 22 small
+# tables, ensembles were better than single models on new rows in 16, and worse in 4. With 0.5 they are used
+# in 11 and keep four fifths of the mean gain; with 2 they are used in 2, and nothing of it is left.
+NOISE = 0.5
 _STEPS = 30
 _MIN_WEIGHT = 0.05  # lighter members are left out: they cost as much as others
 _MAX_ROWS = 10_000  # of validation, on which weights are chosen
@@ -202,7 +205,7 @@ class EnsembleTrial:
 
     @property
     def is_better(self) -> bool:
-        """Whether it has two members or more and is better than single trials by more than the error."""
+        """Whether it has two members or more and is enough better than single trials."""
         return len(self.members) > 1 and self.difference > NOISE * self.error
 
 

@@ -87,13 +87,13 @@ def explain_ensemble(
         listed = "; ".join(f"{weight:.2g} {trials[number].description}" for number, weight in pairs)
         return (
             f"The model is a {chosen.title} ({listed}). Its {metric.title} "
-            f"is {score}, {how}. {than} more than its standard error."
+            f"is {score}, {how}. {than} more than half of its standard error."
         )
     verdict = "more" if tried.is_better else "not more"
     end = "" if tried.is_better else ": the model is a single one"
     return (
         f"A weighted ensemble of {len(tried.members)} trials has the {metric.title} {score}, {how}. "
-        f"{than} {verdict} than its standard error{end}."
+        f"{than} {verdict} than half of its standard error{end}."
     )
 
 

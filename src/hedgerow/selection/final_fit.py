@@ -173,7 +173,8 @@ def fit_members(
             return EnsembleFit(kept, models, _interrupted(notes))
         if fit.interrupted and kept:
             return EnsembleFit(kept, models, _interrupted(notes))
-        if kept and file_bytes([*models, fit.model], data.task) > limits.max_bytes:
+        is_limited = bool(kept) and np.isfinite(limits.max_bytes)
+        if is_limited and file_bytes([*models, fit.model], data.task) > limits.max_bytes:
             notes.append(f"the size limit leaves no room for {trial.description}")
             continue
         kept.append(number)
