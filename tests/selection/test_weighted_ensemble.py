@@ -135,6 +135,9 @@ def test_training_rows_of_all_members_are_known():
     model = WeightedEnsembleClassifier.of(trees)
     assert model.is_training_row(X).all()
     assert len(model.data_fingerprints_) == 2
+    for rows in (slice(30), slice(90, 120)):  # of one member only
+        with pytest.raises(ValueError, match="rows that the model was fitted to"):
+            certify(FixedThresholdClassifier.of(model, 0.4), X[rows], LABELS[rows])
     bag = BaggingClassifier(DecisionTreeClassifier(), n_estimators=2).fit(X, LABELS)
     assert WeightedEnsembleClassifier.of([bag, trees[0]]).is_training_row(X).all()
     assert not hasattr(WeightedEnsembleClassifier([LogisticRegression()]).fit(X, LABELS), "row_fingerprints_")

@@ -6,7 +6,7 @@ row_fingerprints  of a classifier, see `sections`: of the rows of all members; a
                   has null, and gets those of the ensemble when it is read
 members.0.*       the arrays of member 0
 
-The columns and labels of an ensemble are those of its members.
+The columns and labels of an ensemble are those of its members; of categories, those of the first.
 """
 
 import copy
@@ -76,8 +76,8 @@ def read_ensemble(reader: Reader) -> Any:
     members = [reader.model(f"members.{number}", one) for number, one in enumerate(listed)]
     model = _assembled(kind, members, weights)
     schema, classes = sections.read_columns(reader, model)
-    same = all(member.schema_.to_dict() == schema.to_dict() for member in members)
-    require("schema", same, "the columns must be those of every member")
+    same = members[0].schema_.to_dict() == schema.to_dict()  # of the others, `of` has compared the names
+    require("schema", same, "the columns must be those of the first member")
     if classes is not None:
         same = all(one.classes_.dtype == classes.dtype for one in (model, *members))
         require(

@@ -180,6 +180,23 @@ class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _Weighte
         hashes: RowHashes = known[0].row_hashes(X)
         return hashes
 
+    @property
+    def fingerprinted_members_(self) -> list[Any]:
+        """The members with fingerprints of their rows, if these are not the same for all; else none.
+
+        Their hashes may differ too: `BaggingClassifier` has others of categories than other models.
+        """
+        known = [member for member in self.estimators_ if hasattr(member, "row_fingerprints_")]
+        same = all(member.row_fingerprints_ is self.row_fingerprints_ for member in known)
+        return [] if same else known
+
+    def is_training_row(self, X: Any) -> NDArray[np.bool_]:
+        """Return which rows hold the same values as a row that a member was fitted to."""
+        members = self.fingerprinted_members_
+        if not members:
+            return super().is_training_row(X)
+        return np.asarray(np.any([member.is_training_row(X) for member in members], axis=0))
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the weighted mean of the probabilities of the members, (n_samples, n_classes)."""
         check_is_fitted(self, "estimators_")
