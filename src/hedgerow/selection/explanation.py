@@ -77,7 +77,7 @@ def explain_ensemble(
     """
     if tried is None or len(tried.members) < 2:
         return ""
-    score = format_mean((tried.scores[metric.name], tried.spread))
+    score = format_number(tried.scores[metric.name])
     gap = format_mean((tried.difference, tried.error))
     single = format_number(tried.single_score)
     how = "cross-fitted: weights are never chosen on the rows that they are scored on"
