@@ -14,11 +14,16 @@ from sklearn.naive_bayes import GaussianNB
 import hedgerow
 from documents import DOCS, blocks, read
 from hedgerow.container import DTYPES
-from hedgerow.selection import FixedThresholdClassifier
+from hedgerow.selection import (
+    FixedThresholdClassifier,
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+)
 from hedgerow.theory import certify
 from hedgerow.vision import Cascade, load_cascade
 from hedgerow.vision.model import CascadeModel
 from model_cases import KINDS, MODELS, fitted, plain, reweighted
+from model_cases import named as named_rows
 
 PAGE = DOCS / "files.md"
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign)
@@ -91,7 +96,21 @@ def cases():
     made = {name: lambda name=name: fitted(name)[:2] for name in KINDS}
     made |= {f"gradient boosting, {name}": make for name, make in MODELS.items()}
     made["forest, reweighted"] = lambda: reweighted()[:2]
+    made["weighted ensemble"] = lambda: weighted_ensemble(3)
+    made["weighted ensemble of numbers"] = lambda: weighted_ensemble(None)
     return made
+
+
+def weighted_ensemble(n_classes):
+    """A model with members of three kinds, and the rows it was fitted to."""
+    (X, y), of_classes = named_rows(n_classes), n_classes is not None
+    kinds = ("GradientBoosting", "RandomForest", "Bagging")
+    members = [
+        getattr(hedgerow, f"{kind}{'Classifier' if of_classes else 'Regressor'}")(n_estimators=3)
+        for kind in kinds
+    ]
+    ensemble = WeightedEnsembleClassifier if of_classes else WeightedEnsembleRegressor
+    return ensemble(members, weights=[0.3, 0.1, 0.7]).fit(X, y), X
 
 
 @pytest.mark.parametrize("name", cases())

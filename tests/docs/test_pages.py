@@ -8,6 +8,7 @@ import pytest
 
 import hedgerow
 from documents import DOCS, PAGES, README, ROOT, anchors, links, name, read
+from hedgerow import selection
 from hedgerow.cli.app import build_app
 
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -102,7 +103,7 @@ def test_parameters_on_the_page_of_peers_exist():
 def test_estimators_on_a_page_exist(page):
     named = set(re.findall(r"`(\w+(?:Classifier|Regressor|Stump))`", read(page)))
     ours = {one for one in named if not one.startswith(("KNeighbors", "HistGradient"))}
-    assert ours <= set(ESTIMATORS)
+    assert ours <= {*ESTIMATORS, *selection.__all__}
 
 
 def test_quoted_results_of_the_theory_are_results_of_its_script():

@@ -11,10 +11,16 @@ import pytest
 from pyarrow import csv
 from sklearn.linear_model import LogisticRegression
 
-from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
+from hedgerow import (
+    AdaBoostClassifier,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from hedgerow.cli import main
 from hedgerow.report import Facts, Report, sections_model
 from hedgerow.report.reproduction import fit_code
+from hedgerow.selection import WeightedEnsembleClassifier
 from hedgerow.theory import certify
 from hedgerow.theory.certificate import format_bound
 from report_cases import case
@@ -169,3 +175,19 @@ def test_code_of_nested_estimators_and_arrays_makes_the_same_model():
     code = "\n".join(fit_code(LogisticRegression(class_weight=lambda y: y, C=edges[0])))
     assert "C=np.array([0.5, 1.5])" in code
     assert "# class_weight is left out: it has no code" in code
+
+
+def test_code_of_an_ensemble_fits_the_same_model():
+    X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 2
+    members = [
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3),
+        RandomForestClassifier(2, random_state=0),
+    ]
+    model = WeightedEnsembleClassifier.of([one.fit(X, y) for one in members], [0.3, 0.7])
+    code = "\n".join(fit_code(model))
+    names = {"X_train": X, "y_train": y}
+    printed(code, names)
+    np.testing.assert_array_equal(names["model"].predict_proba(X), model.predict_proba(X))
+    stopped = GradientBoostingClassifier(n_iter_no_change=1).fit(X, y)
+    assert stopped.n_estimators_ < 1000
+    assert "model = GradientBoostingClassifier(n_iter_no_change=1)" in fit_code(stopped)

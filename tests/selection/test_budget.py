@@ -7,9 +7,11 @@ import pytest
 
 from hedgerow.selection import choose, make_model, search
 from hedgerow.selection.budget import Clock, FitTime, sample_size
+from hedgerow.selection.final_fit import fit_final
 from hedgerow.selection.fit_limits import FitLimits, grow_members
 from hedgerow.selection.methods import Setting, settings_for
 from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.trials import Split, TrialContext, run_trial
 
 RNG = np.random.default_rng(0)
@@ -24,7 +26,8 @@ def _context(n_splits=1):
 
 
 def _short(method, task, n_rows, _parameters=None):
-    return [setting.shortened(12) for setting in settings_for(method, task, n_rows)[:2]]
+    found = [one for one in settings_for(method, task, n_rows) if not one.is_automatic]
+    return [setting.shortened(12) for setting in found[:2]]
 
 
 @pytest.fixture
@@ -85,11 +88,11 @@ def test_members_without_time_are_left_out_and_the_others_are_the_same(method):
 
 def test_the_final_fit_can_be_cut_short():
     trial = run_trial(_context(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
-    data = search.TrainingData.of(X, LABELS, "classification", "choose")
-    model, note = search.fit_final(trial, data, 0, 1, FitLimits(AT_ONCE))
+    data = TrainingData.of(X, LABELS, "classification", "choose")
+    model, note, _ = fit_final(trial, data, 0, 1, FitLimits(AT_ONCE))
     assert model.n_estimators_ == 1
     assert note.startswith("The budget ended the final fit after 1 of ")
-    whole, nothing = search.fit_final(trial, data, 0, 1, FitLimits())
+    whole, nothing, _ = fit_final(trial, data, 0, 1, FitLimits())
     assert (whole.n_estimators_, nothing) == (trial.parameters["n_estimators"], "")
 
 

@@ -25,6 +25,7 @@ import hedgerow as hr
 from hedgerow.container import unpack
 from hedgerow.io.annotations import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
+from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 from hedgerow.theory import certify, optimize_votes, quantile_grid
 from model_cases import classes
 
@@ -123,6 +124,18 @@ MODELS = {
     "tree": lambda: (hr.DecisionTreeClassifier(max_depth=2), *coloured(3)),
     "tree of numbers": lambda: (hr.DecisionTreeRegressor(max_depth=2), *plain()),
     "stump": lambda: (hr.DecisionStump(), *plain(2)),
+    "weighted ensemble": lambda: (
+        WeightedEnsembleClassifier(
+            [hr.RandomForestClassifier(max_depth=2, **DRAWN), hr.AdaBoostClassifier(**FEW)], weights=[3, 1]
+        ),
+        *plain(2),
+    ),
+    "weighted ensemble of numbers": lambda: (
+        WeightedEnsembleRegressor(
+            [hr.GradientBoostingRegressor(**TREE), hr.DecisionTreeRegressor(max_depth=2)]
+        ),
+        *coloured(),
+    ),
 }  # fmt: skip
 
 

@@ -34,6 +34,10 @@ Refit = Annotated[
         "--refit",
     ),
 ]
+Single = Annotated[
+    bool,
+    options.flag("Keep the best single model, not a weighted ensemble of several.", "--single"),
+]
 Parameter = Annotated[
     list[str] | None,
     options.option("NAME=VALUE", "A parameter of --method; can be repeated.", "--param", "-p"),
@@ -80,6 +84,7 @@ def train(
     group: options.Group = None,
     time: options.Time = None,
     budget: Budget = None,
+    single: Single = False,
     metric: options.MetricName = None,
     param: Parameter = None,
     weight: options.Weight = None,

@@ -13,6 +13,7 @@ from hedgerow.container import ModelFileError
 from hedgerow.io import load_certificate
 from hedgerow.selection import Choice, score_model
 from hedgerow.selection.metrics import metric_named
+from hedgerow.selection.weighted_ensemble import members_of
 from hedgerow.theory import Certificate
 from hedgerow.theory import certify as certify_classifier
 
@@ -67,6 +68,18 @@ def certify_model(
     if is_chosen:
         certificate = certificate.with_proviso(_CHOSEN)
     return certificate.with_proviso(proviso, hold_out=True) if proviso else certificate
+
+
+def print_model(model: Any, output: Output, suffix: str = "") -> None:
+    """Print a model; of an ensemble every member with its weight."""
+    members = members_of(model)
+    if len(members) == 1:
+        output.text(f"{' '.join(repr(model).split())}{suffix}", "bold")
+        return
+    kind = type(getattr(model, "estimator_", model)).__name__
+    output.text(f"{kind} of {len(members)} models{suffix}:", "bold")
+    for weight, member in members:
+        output.text(f"  {weight:.2g} {' '.join(repr(member).split())}")
 
 
 # --- certify

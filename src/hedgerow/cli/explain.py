@@ -7,6 +7,7 @@ import numpy as np
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
+from hedgerow.cli.evaluate import print_model
 from hedgerow.cli.output import Output, format_score
 from hedgerow.cli.table_model import ModelFile, read_model, read_table_file
 from hedgerow.estimators import DecisionStump
@@ -27,7 +28,7 @@ def explain(model: Path, data: Path | None, *, top: int, seed: int, as_json: boo
     options.check_numbers(seed, None)
     loaded = read_model(model)
     found: dict[str, Any] = {"model": type(loaded.model).__name__, "target": loaded.recipe.target}
-    output.text(f"{' '.join(repr(loaded.model).split())} for {loaded.recipe.target!r}", "bold")
+    print_model(loaded.model, output, f" for {loaded.recipe.target!r}")
     if getattr(loaded.model, "feature_importances_", None) is not None:
         display = ImportancesDisplay.from_estimator(loaded.model, method="split", top=top)
         found["importances"] = _importances(display)

@@ -15,6 +15,7 @@ from hedgerow.cli.output import Output, format_score
 from hedgerow.cli.table_model import ModelFile, errors_of, read_model, read_table_file
 from hedgerow.datafiles import DataFileError, TypedTable, unknown_name, write_data
 from hedgerow.selection import METRICS, score_model, take_rows
+from hedgerow.selection.weighted_ensemble import members_of
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".parquet", ".arrow", ".feather")
 
@@ -42,7 +43,8 @@ def predict(
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")
     if threads is not None:
-        getattr(loaded.model, "estimator_", loaded.model).set_params(n_jobs=threads)
+        for _, member in members_of(loaded.model):
+            member.set_params(n_jobs=threads)
     with errors_of(data):
         X = loaded.recipe.features(table)
     predicted = predictions(loaded, X)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow._typing import Integers
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
-from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, write_report
+from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, print_model, write_report
 from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output, format_duration, format_score, plain
 from hedgerow.cli.table_model import (
@@ -35,7 +35,14 @@ from hedgerow.container import write_atomically
 from hedgerow.datafiles.files import split_source
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.io.models import TABLE_KIND, to_bytes
-from hedgerow.selection import METHODS, FixedThresholdClassifier, choose, fit_method, take_rows
+from hedgerow.selection import (
+    METHODS,
+    FixedThresholdClassifier,
+    choose,
+    fit_choice,
+    fit_method,
+    take_rows,
+)
 from hedgerow.system_memory import format_bytes
 
 _REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
@@ -125,20 +132,20 @@ def _note_single_rows(table: PreparedTable, output: Output) -> None:
 def _refit(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions, output: Output) -> Evaluation:
     """Fit the same method, parameters and threshold to all rows; the certificate names the model it is of."""
     rows = np.arange(len(table.y), dtype=np.int64)
-    choice, options = evaluation.choice, chosen.fit_options(table, rows)
-    method = chosen.method if choice is None else choice.best.method
-    if choice is not None:
-        options = replace(options, parameters=choice.best.parameters, threshold=choice.threshold)
+    choice = evaluation.choice
     X, y = table.take(rows)
+    common: dict[str, Any] = {
+        "random_state": chosen.seed,
+        "n_jobs": chosen.threads,
+        "options": chosen.fit_options(table, rows),
+    }
     start = time.perf_counter()
     with output.progress("fitting to all rows"), input_errors():
-        model = fit_method(
-            X, y, table.task, method,
-            random_state=chosen.seed,
-            n_jobs=chosen.threads,
-            budget=None if choice is None else _REFIT_SHARE * (chosen.budget or DEFAULT_BUDGET),
-            options=options,
-        )  # fmt: skip
+        if choice is None:
+            model = fit_method(X, y, table.task, chosen.method, **common)
+        else:
+            budget = _REFIT_SHARE * (chosen.budget or DEFAULT_BUDGET)
+            model = fit_choice(choice, X, y, budget=budget, **common)
     share = round(100 * len(table.train) / len(table.y))
     output.text(
         f"refitted to all {len(table.y):,} rows in {format_duration(time.perf_counter() - start)}; scores "
@@ -189,7 +196,7 @@ def _fit(table: PreparedTable, chosen: TrainOptions, output: Output) -> tuple[An
         budget = chosen.budget or DEFAULT_BUDGET
         budget = (1 - _REFIT_SHARE) * budget if chosen.refit else budget
         common |= {"metric": chosen.metric, "budget": budget, "methods": chosen.methods}
-        choice = choose(X, y, table.task, progress=progress, **common)
+        choice = choose(X, y, table.task, progress=progress, ensemble=not chosen.single, **common)
     return choice.model, choice
 
 
@@ -199,7 +206,7 @@ def _print_evaluation(
     """Print the trials, the model, its scores and its certificate."""
     if evaluation.choice is not None:
         output.page(evaluation.choice)
-    output.text(" ".join(repr(evaluation.model).split()), "bold")
+    print_model(evaluation.model, output)
     if isinstance(evaluation.model, FixedThresholdClassifier):
         positive = evaluation.model.classes_[evaluation.model.positive_]
         output.text(f"predicts {str(positive)!r} from a probability of {evaluation.model.threshold:.4g} on")

@@ -38,6 +38,7 @@ class TrainOptions:
     budget: float | None
     hold_out: float
     refit: bool
+    single: bool
     param: list[str] | None
     weight: str | None
     class_weight: str | None
@@ -72,6 +73,11 @@ class TrainOptions:
             raise UsageError("--group and --time cannot be combined: pass one of them")
         if self.threshold is not None and self.cost is not None:
             raise UsageError("--threshold and --cost cannot be combined: pass one of them")
+        if self.single and not self.is_tuned:
+            raise UsageError(
+                f"--single is not allowed with --method {self.method}, which fits one model anyway; it is "
+                "for auto, and with --metric or --budget"
+            )
         if self.param and self.method == "auto":
             raise UsageError(
                 "--param needs --method NAME: the methods that auto tries have different parameters"

@@ -36,6 +36,7 @@ from hedgerow.io import annotations, bagging, boosting, schapire, sections, tree
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
 from hedgerow.io.parameters import read_estimator, write_parameters, write_spec
 from hedgerow.io.reader import Arrays, Reader, Writer
+from hedgerow.io.weighted import ENSEMBLES, read_ensemble, write_ensemble
 from hedgerow.selection.threshold import FixedThresholdClassifier
 from hedgerow.system_memory import format_bytes, require_memory
 from hedgerow.table import Schema
@@ -105,7 +106,8 @@ def save(
     Parameters
     ----------
     model : an estimator of Hedgerow, fitted, a TableModel, or a hedgerow.vision.Cascade
-        A `hedgerow.selection.FixedThresholdClassifier` of an estimator is stored with its threshold. A model
+        A `hedgerow.selection.FixedThresholdClassifier` of an estimator is stored with its threshold, a
+        `hedgerow.selection.WeightedEnsembleClassifier` or -Regressor of such models with its members. A model
         that `hedgerow train` saved and `load` returned keeps its card and certificate. Learners and
         members of scikit-learn are stored through skops (``pip install skops``). A loss or a cost of
         your own is refused; use pickle or joblib for such a model.
@@ -333,9 +335,12 @@ def _is_table_model(model: Any) -> bool:
 
 def _write_model(model: Any, writer: Writer) -> None:
     """Write a model, or a member of one."""
+    if type(model) in ENSEMBLES.values():
+        write_ensemble(model, writer)
+        return
     codec = KINDS.get(type(model))
     if codec is None:
-        known = ", ".join(kind.__name__ for kind in KINDS)
+        known = ", ".join([*(kind.__name__ for kind in KINDS), *ENSEMBLES])
         raise ModelFileError(
             f"{type(model).__name__} cannot be saved; allowed are {known} and Cascade; use pickle or joblib"
         )
@@ -385,6 +390,8 @@ def open_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 def _read_model(reader: Reader) -> Any:
     """Read a model, or a member of one."""
+    if reader.entries.get("estimator") in tuple(ENSEMBLES):
+        return read_ensemble(reader)
     estimator = read_estimator(reader, reader.entries)
     schema, classes = sections.read_columns(reader, estimator)
     KINDS[type(estimator)].read(reader, estimator, schema, classes)

@@ -17,6 +17,7 @@ import hedgerow
 from hedgerow.container import ModelFileError
 from hedgerow.io import load_card
 from hedgerow.report.facts import Facts
+from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 from hedgerow.theory.certificate import HOLD_OUT
 
 _LINE = 88  # letters
@@ -144,6 +145,11 @@ def with_imports_first(lines: Sequence[str]) -> list[str]:
 
 def _as_fitted(model: Any) -> Any:
     """The unfitted model with the number of members of the fit, if it stopped early."""
+    if isinstance(model, WeightedEnsembleClassifier | WeightedEnsembleRegressor):
+        members = [_as_fitted(member) for member in model.estimators_]
+        return type(model)(members, weights=model.weights_.tolist())
+    if getattr(model, "n_estimators", 0) == "auto":  # with a number, the other sizes would be others
+        return model
     requested = int(getattr(model, "n_estimators", 0))
     fitted = int(getattr(model, "n_estimators_", requested))
     return clone(model).set_params(n_estimators=fitted) if 0 < fitted < requested else model
@@ -153,6 +159,8 @@ def _expression(value: Any, modules: dict[str, set[str]], left_out: list[str]) -
     """The Python expression of an estimator or a parameter; collects its imports."""
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})"
+    if isinstance(value, list) and value and all(hasattr(one, "get_params") for one in value):
+        return f"[{', '.join(_expression(one, modules, left_out) for one in value)}]"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return repr(value)
     kind = type(value)

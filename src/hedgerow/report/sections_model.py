@@ -18,6 +18,7 @@ from hedgerow.report.page import Section
 from hedgerow.report.reproduction import evaluation_code, file_code, fit_code, with_imports_first
 from hedgerow.selection import METRICS
 from hedgerow.selection.metrics import metric_named
+from hedgerow.selection.weighted_ensemble import members_of
 from hedgerow.text_table import format_mean
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
@@ -72,7 +73,7 @@ def _trials(found: Any) -> Markup:
     sign = -1.0 if metric.higher_is_better else 1.0
     # the best first; trials without a score last
     ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
-    notes = [_note(trial) for trial in ranked]
+    notes = [_note(found, trial) for trial in ranked]
     rows = []
     for trial, note in zip(ranked, notes, strict=True):
         scores = [_score(trial, name, found.metric) for name in shown]
@@ -80,6 +81,11 @@ def _trials(found: Any) -> Markup:
         settings = trial.parameter_text or "defaults"
         rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
+    if found.ensemble is not None:
+        scores = [_score(found.ensemble, name, found.metric) for name in shown]
+        seconds = text.number(sum(trial.fit_seconds or 0.0 for trial, _ in found.members), 3)
+        rows.insert(0, [found.ensemble.title, "the models with weights", *scores, seconds, "chosen"])
+        best = [0]
     measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
     caption = "Methods, the best first; ± is the standard error"
@@ -96,9 +102,10 @@ def _score(trial: Any, name: str, metric: str) -> str:
     return text.number(value)
 
 
-def _note(trial: Any) -> str:
-    """Status and note of a trial that is not done."""
-    return ": ".join(filter(None, ("" if trial.status == "done" else trial.status, trial.note)))
+def _note(found: Any, trial: Any) -> str:
+    """Weight in the ensemble, or status, and note of a trial."""
+    mark = "" if found.ensemble is None and trial == found.best else found.mark(trial)
+    return ": ".join(filter(None, (mark, trial.note)))
 
 
 # --- method
@@ -108,7 +115,8 @@ def method(facts: Facts) -> Section:
     """The class, its parameters and the results of the fit."""
     about = (inspect.getdoc(type(facts.model)) or "").partition("\n")[0]
     title = page.join(page.code(facts.kind), f": {about}" if about else "")
-    elements = [page.paragraph(title), _parameters(facts.model)]
+    members = members_of(facts.model)
+    elements = [page.paragraph(title), _parameters(facts.model) if len(members) == 1 else _members(members)]
     fitted = [
         [name, text.value(getattr(facts.model, attribute), _MOST)]
         for attribute, name in _FITTED.items()
@@ -116,7 +124,7 @@ def method(facts: Facts) -> Section:
     ]
     if fitted:
         elements.append(page.table("Results of the fit", ["attribute", "value"], fitted))
-    if hasattr(facts.model, "n_jobs") and type(facts.model).__module__.startswith("hedgerow."):
+    if all(hasattr(one, "n_jobs") and type(one).__module__.startswith("hedgerow.") for _, one in members):
         elements.append(
             page.paragraph(
                 "The same rows, parameters and seed give the same model, bit for bit, with any number of "
@@ -125,6 +133,12 @@ def method(facts: Facts) -> Section:
             )
         )
     return Section("method", "Method and parameters", page.join(*elements))
+
+
+def _members(members: list[tuple[float, Any]]) -> Markup:
+    """The members of a weighted ensemble."""
+    rows = [[f"{weight:.2g}", " ".join(repr(member).split())] for weight, member in members]
+    return page.table("Members of the ensemble, with their weights", ["weight", "model"], rows, numbers=[0])
 
 
 def _parameters(model: Any) -> Markup:

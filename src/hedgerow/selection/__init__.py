@@ -4,14 +4,15 @@ methods, metrics, splits -> trials (one setting) -> search -> choosing (the best
                          -> comparing (every method, cross-validated)
 """
 
-from hedgerow.selection.choosing import choose, fit_method
+from hedgerow.selection.choosing import choose, fit_choice, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
 from hedgerow.selection.metrics import METRICS, Metric, score_model
-from hedgerow.selection.results import Choice, Trial
+from hedgerow.selection.results import Choice, Ensemble, Trial
 from hedgerow.selection.splits import RowOrder, fold_rows, hold_out, take_rows
 from hedgerow.selection.threshold import FixedThresholdClassifier
+from hedgerow.selection.weighted_ensemble import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 
 __all__ = [
     "AUTO",
@@ -20,14 +21,18 @@ __all__ = [
     "Choice",
     "CompareRow",
     "Comparison",
+    "Ensemble",
     "FitOptions",
     "FixedThresholdClassifier",
     "Method",
     "Metric",
     "RowOrder",
     "Trial",
+    "WeightedEnsembleClassifier",
+    "WeightedEnsembleRegressor",
     "choose",
     "compare",
+    "fit_choice",
     "fit_method",
     "fold_rows",
     "hold_out",

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.estimators import validation
+from hedgerow.selection.final_choice import finish
+from hedgerow.selection.final_fit import fit_final, fit_members, make_ensemble
 from hedgerow.selection.fit_limits import FitLimits
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import AUTO, check_method_parameters, find_method, usable_methods
@@ -19,7 +21,8 @@ from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.search import Search
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.threshold import FixedThresholdClassifier, check_threshold, positive_number
-from hedgerow.selection.trials import Progress, fit_final
+from hedgerow.selection.trials import Progress
+from hedgerow.selection.weighted_ensemble import in_order
 
 
 def choose(
@@ -34,8 +37,9 @@ def choose(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     options: FitOptions | None = None,
+    ensemble: bool = True,
 ) -> Choice:
-    """Try several methods on a table, and fit the best one to all rows.
+    """Try several methods on a table, and fit the best one, or an ensemble of the best, to all rows.
 
     Every method is tried with its first, cheapest setting before any other setting; after that, better
     methods come first. All are scored on the same rows: 5 folds below 2,000 rows, otherwise one validation
@@ -62,15 +66,24 @@ def choose(
         Called as progress(done, total, text) before every step and at the end.
     options : FitOptions, optional
         Fixed parameters, weights, groups or times of the rows, a decision threshold, a size limit.
+    ensemble : bool
+        Whether the model may be a weighted ensemble of several trials; False for a single one.
 
     Returns
     -------
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
-        fifths of the rows, 137 rounds on all of them.
+        fifths of the rows, 137 rounds on all of them. Or it is a `WeightedEnsembleClassifier` or
+        `WeightedEnsembleRegressor` of its `members`.
 
     Notes
     -----
+    An ensemble has at most 5 members and weights that are chosen greedily (Caruana et al. 2004), by the
+    predictions of the validation rows. Its score is cross-fitted: every part of these rows is predicted with
+    weights that were chosen on the other parts. It is the model if this score is better than that of single
+    trials that are chosen in the same way, by more than half a standard error of the difference. Each member
+    is fitted to all rows; those for which there is no time, or no room in `max_size`, are left out.
+
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds
     than half of the budget suffices for on all rows.
@@ -92,6 +105,8 @@ def choose(
     [0, 0]
     """
     _check_budget(budget)
+    if not isinstance(ensemble, bool | np.bool_):
+        raise ValueError(f"ensemble={ensemble!r} is not allowed: it must be True or False")  # noqa: TRY004
     options = options or FitOptions()
     data = _training_data(X, y, task, options, "choose")
     weighted = data.weights is not None
@@ -106,12 +121,12 @@ def choose(
     names = [one.name for one in usable]
     for name in names:
         check_method_parameters(name, task, options.parameters)
-    search = Search(data, ranking, names, refused, budget, seed, n_jobs, progress, options)
+    search = Search(data, ranking, names, refused, budget, seed, n_jobs, progress, options, ensemble=ensemble)
     search.warm_up()
     search.start_clock()
     search.plan_rows()
     search.try_all()
-    return search.finish()
+    return finish(search)
 
 
 def _training_data(X: Any, y: Any, task: str, options: FitOptions, caller: str) -> TrainingData:
@@ -180,9 +195,65 @@ def fit_method(
     trial = Trial(method, find_method(method).title_for(task), dict(options.parameters))
     limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
     seed = validation.make_seed(random_state)
-    model, _ = fit_final(trial, data, seed, n_jobs, limits)
+    return _with_threshold(fit_final(trial, data, seed, n_jobs, limits).model, options)
+
+
+def fit_choice(
+    choice: Choice,
+    X: Any,
+    y: Any,
+    *,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    budget: float | None = None,
+    options: FitOptions | None = None,
+) -> Any:
+    """Fit what `choose` has chosen to other rows: the best trial, or the members of the ensemble.
+
+    Parameters
+    ----------
+    choice : Choice
+    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    random_state : int, RandomState or None
+    n_jobs : int or None
+        Number of threads; None for all cores.
+    budget : float or None
+        Seconds after which the fits end with fewer rounds or members.
+    options : FitOptions, optional
+        Parameters and threshold are those of the choice.
+
+    Returns
+    -------
+    fitted estimator
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> choice = choose(X, y, "classification", methods=["bagging"], budget=None, ensemble=False)
+    >>> type(fit_choice(choice, X[::2], y[::2])).__name__
+    'RandomForestClassifier'
+    """
+    _check_budget(budget)
+    options = options or FitOptions()
+    options = replace(options, parameters=choice.best.parameters, threshold=choice.threshold)
+    data = _training_data(X, y, choice.task, options, "fit_choice")
+    limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
+    seed = validation.make_seed(random_state)
+    trials = [trial for trial, _ in choice.members]
+    seconds = [trial.fit_seconds or 0.0 for trial in trials]
+    fits = fit_members(trials, seconds, data, seed, n_jobs, limits)
+    weights = np.array([choice.members[number][1] for number in fits.kept])
+    model = make_ensemble(fits.models, (weights / in_order(weights)).tolist(), choice.task)
+    return _with_threshold(model, options)
+
+
+def _with_threshold(model: Any, options: FitOptions) -> Any:
+    """Return the model with the threshold of the options, a number, if there is one."""
     if options.threshold is None:
         return model
+    assert isinstance(options.threshold, int | float)  # noqa: S101 - checked before the fit
     number = positive_number(options.positive, np.asarray(model.classes_))
     return FixedThresholdClassifier.of(model, float(options.threshold), model.classes_[number])
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.selection.metrics import Metric, Predictions, class_predictions
-from hedgerow.selection.results import Trial
+from hedgerow.selection.ensemble_selection import EnsembleTrial
+from hedgerow.selection.metrics import Metric, Predictions, class_predictions, standard_error
+from hedgerow.selection.results import Ensemble, Trial
 from hedgerow.selection.splits import RowOrder
-from hedgerow.selection.trials import Split, TrialResult, standard_error
+from hedgerow.selection.trials import Split, TrialResult
 from hedgerow.text_table import format_mean, format_number
 
 _NOISE = 2.0  # standard errors within which a difference may be chance
@@ -47,17 +48,53 @@ def explain_choice(
     best: TrialResult,
     constant: Predictions,
     n_interrupted: int | None,
+    *,
+    of_singles: bool = False,
 ) -> str:
     """Describe the best trial, the runner-up, and what was not tried.
 
     constant : predictions of a model without columns, see `constant_predictions`.
     n_interrupted : number of settings not tried because of an interrupt; None if there was none.
+    of_singles : whether the best is that of single models only, since the model is an ensemble.
     """
-    sentences = [_best_score(metric, best), _compare_with_constant(metric, best, constant)]
+    sentences = [
+        _best_score(metric, best, " of the single models" if of_singles else ""),
+        _compare_with_constant(metric, best, constant),
+    ]
     sentences += [_runner_up(metric, results, best), *_not_used(results, refused)]
     if n_interrupted is not None:
         sentences.append(f"An interrupt ended the trials; {n_interrupted} settings were not tried.")
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def explain_ensemble(
+    metric: Metric, tried: EnsembleTrial | None, chosen: Ensemble | None, trials: Sequence[Trial]
+) -> str:
+    """Describe the ensemble that was chosen, or why there is none.
+
+    tried : with all of its members
+    chosen : with those that were fitted; None if the model is a single one
+    """
+    if tried is None or len(tried.members) < 2:
+        return ""
+    score = format_number(tried.scores[metric.name])
+    gap = format_mean((tried.difference, tried.error))
+    single = format_number(tried.single_score)
+    how = "cross-fitted: weights are never chosen on the rows that they are scored on"
+    than = f"A single model that is chosen in the same way has {single}; the advantage, {gap}, is"
+    if chosen is not None:
+        pairs = zip(chosen.members, chosen.weights, strict=True)
+        listed = "; ".join(f"{weight:.2g} {trials[number].description}" for number, weight in pairs)
+        return (
+            f"The model is a {chosen.title} ({listed}). Its {metric.title} "
+            f"is {score}, {how}. {than} more than half of its standard error."
+        )
+    verdict = "more" if tried.is_better else "not more"
+    end = "" if tried.is_better else ": the model is a single one"
+    return (
+        f"A weighted ensemble of {len(tried.members)} trials has the {metric.title} {score}, {how}. "
+        f"{than} {verdict} than half of its standard error{end}."
+    )
 
 
 def _score(metric: Metric, trial: Trial) -> str:
@@ -65,14 +102,15 @@ def _score(metric: Metric, trial: Trial) -> str:
     return format_mean((score, trial.spread)) if trial.spread else format_number(score)
 
 
-def _best_score(metric: Metric, best: TrialResult) -> str:
+def _best_score(metric: Metric, best: TrialResult, among: str) -> str:
     end = "highest" if metric.higher_is_better else "lowest"
     also = ""
     for name in ("accuracy", "r2"):
         if name in best.trial.scores and name != metric.name:
             also = f" ({'R squared' if name == 'r2' else name} {format_number(best.trial.scores[name])})"
     text = best.trial.description
-    return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}, {_score(metric, best.trial)}{also}."
+    score = _score(metric, best.trial)
+    return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}{among}, {score}{also}."
 
 
 def constant_predictions(task: str, splits: Sequence[Split]) -> Predictions:

@@ -15,7 +15,7 @@ from hedgerow.system_memory import format_bytes
 from hedgerow.threads import resolve_n_jobs
 
 _FIRST_SHARE = 0.1  # of the members, grown first to measure the time of one
-_FILE_BYTES = 100_000  # of a model file besides trees and fingerprints: columns, card, certificate
+FILE_BYTES = 100_000  # of a model file besides trees and fingerprints: columns, card, certificate
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def most_rounds(model: Any, n_rounds: int, limits: FitLimits, before: tuple[int,
     if before is not None:
         trees = max((total - before[1]) / (n_rounds - before[0]), 1.0)
         fingerprints = max(total - int(trees * n_rounds), fingerprints)
-    room = limits.max_bytes - limits.growth * fingerprints - _FILE_BYTES
+    room = limits.max_bytes - limits.growth * fingerprints - FILE_BYTES
     affordable = int(room / (limits.growth * trees))
     if affordable < 1:
-        needed = format_bytes(round(limits.growth * (trees + fingerprints) + _FILE_BYTES))
+        needed = format_bytes(round(limits.growth * (trees + fingerprints) + FILE_BYTES))
         raise ValueError(
             f"a model of one round has {needed}, and the size limit is {format_bytes(int(limits.max_bytes))}"
         )

@@ -17,7 +17,9 @@ from hedgerow.estimators.parameters import check_parameters
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.splits import check_task
 
+AUTO_ROUNDS = "auto"  # as n_estimators of gradient boosting: the fit finds the number of rounds itself
 _FEW = 1000  # rows below which leaves of 20 rows are too coarse
+_FOLDS = ((8, 100_000), (4, 400_000))  # of n_estimators="auto", up to so many rows
 _SOME = 5000  # rows from which larger trees may be better
 
 
@@ -320,9 +322,14 @@ class Setting:
     patience: int = 25  # rounds without a lower validation loss after which early stopping ends the fit
     likely_rounds: int = 100  # expected number of rounds, for a first estimate of the time
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the fit itself finds the number of rounds."""
+        return bool(self.parameters.get("n_estimators") == AUTO_ROUNDS)
+
     def shortened(self, n_rounds: int) -> "Setting":
-        """Return the setting with another number of rounds, if the method has rounds."""
-        if METHODS[self.method].rounds == "none":
+        """Return the setting with another number of rounds, if the method has rounds and does not find it."""
+        if METHODS[self.method].rounds == "none" or self.is_automatic:
             return self
         return replace(self, parameters={**self.parameters, "n_estimators": n_rounds})
 
@@ -349,6 +356,8 @@ def settings_for(
         settings = [_setting(method, **values) for values in tried]
     if not parameters:
         return settings
+    if parameters.get("n_estimators", AUTO_ROUNDS) != AUTO_ROUNDS:
+        settings = [one for one in settings if not one.is_automatic]
     fixed = [replace(one, parameters={**one.parameters, **parameters}) for one in settings]
     return [one for number, one in enumerate(fixed) if one.parameters not in _parameters(fixed[:number])]
 
@@ -372,8 +381,13 @@ def _gradient_settings(n_rows: int) -> list[Setting]:
         values = {"n_estimators": most, "learning_rate": rate, "max_leaf_nodes": leaves, **leaf, **more}
         return Setting("gradient", values, patience, likely)
 
+    # The library's defaults: the mean of models of folds. A round has a tree of each fold.
+    folds = next((folds for folds, most in _FOLDS if n_rows <= most), 1)
+    values = {"n_estimators": AUTO_ROUNDS, "learning_rate": "auto"}
+    automatic = Setting("gradient", values, likely_rounds=100 * folds)
     return [
         boosted(1000, 0.1, 31, 25, 150),
+        automatic,
         boosted(2000, 0.05, 15, 50, 300),
         boosted(2000, 0.05, wide, 50, 300),
         boosted(2000, 0.05, 31, 50, 300, subsample=0.8, colsample_bytree=0.7),

@@ -61,6 +61,11 @@ class Predictions:
             several[0].positive,
         )
 
+    def take(self, rows: Integers) -> "Predictions":
+        """Return the predictions of some rows."""
+        probabilities = None if self.probabilities is None else self.probabilities[rows]
+        return Predictions(self.y_true[rows], self.y_pred[rows], probabilities, self.positive)
+
 
 RowScores = Callable[[Predictions], Floats | None]
 
@@ -393,6 +398,11 @@ def score_predictions(
         metrics[requested.name] = requested
     scores = {name: metric.score(predictions) for name, metric in metrics.items()}
     return {name: score for name, score in scores.items() if score is not None}
+
+
+def standard_error(row_scores: Floats) -> float:
+    """Return the standard error of the mean of row scores."""
+    return float(np.std(row_scores, ddof=1) / np.sqrt(len(row_scores))) if len(row_scores) > 1 else 0.0
 
 
 def score_model(

@@ -5,7 +5,7 @@ import reprlib
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hedgerow.selection.methods import METHODS
+from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 from hedgerow.selection.metrics import METRICS, Metric, metric_named
 from hedgerow.selection.splits import TASKS
 from hedgerow.strict_json import JsonChecker
@@ -33,6 +33,7 @@ _KEYS = (
     "seconds",
     "budget",
     "threshold",
+    "ensemble",
 )
 
 
@@ -82,7 +83,7 @@ class Trial:
     def parameter_text(self) -> str:
         """The parameters as text; "up to" a number of rounds if validation has not found the number."""
         text = format_parameters(self.method, self.parameters)
-        found = self.has_scores or "n_estimators" not in self.parameters
+        found = self.has_scores or self.parameters.get("n_estimators") in (None, AUTO_ROUNDS)
         return text if found or METHODS[self.method].rounds not in ("loss", "staged") else f"up to {text}"
 
     @property
@@ -105,17 +106,83 @@ class Trial:
         True
         """
         _CHECK.fields(content, [one.name for one in fields(cls)], "a trial")
-        scores = content["scores"] if type(content["scores"]) is dict else {}
-        _CHECK.fields(content["scores"], [name for name in scores if metric_named(str(name))], "scores")
         return cls(
             _CHECK.choice(content["method"], tuple(METHODS), "method"),
             _text(content["title"], "title"),
             _parameters(content["parameters"]),
-            {name: _CHECK.number(value, f"the score {name}") for name, value in scores.items()},
+            _scores(content["scores"]),
             _optional_number(content["spread"], "spread"),
             _optional_number(content["fit_seconds"], "fit_seconds"),
             _CHECK.choice(content["status"], STATUSES, "status"),
             _text(content["note"], "note"),
+        )
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The weighted ensemble of trials that was chosen.
+
+    Parameters
+    ----------
+    members : tuple of int
+        Positions of its members in the trials of the choice, the heaviest first.
+    weights : tuple of float
+        Of sum 1.
+    scores : dict of str to float
+        Cross-fitted: each part of the validation rows was predicted with weights chosen on the others.
+    spread : float
+        Standard error of the score that ranks the trials.
+    single_score : float
+        Of single trials, cross-fitted as well: each part was predicted by the best trial of the others.
+    difference, difference_spread : float
+        How much better the score of the ensemble is, on the same rows, and the standard error of that.
+
+    Examples
+    --------
+    >>> found = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.30, 0.02, 0.004)
+    >>> Ensemble.from_dict(found.to_dict(), 3) == found
+    True
+    """
+
+    members: tuple[int, ...]
+    weights: tuple[float, ...]
+    scores: dict[str, float]
+    spread: float
+    single_score: float
+    difference: float
+    difference_spread: float
+
+    @property
+    def title(self) -> str:
+        """What it is, as text."""
+        return f"weighted ensemble of {len(self.members)} models"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as numbers, texts, lists and dicts."""
+        return {**asdict(self), "members": list(self.members), "weights": list(self.weights)}
+
+    @classmethod
+    def from_dict(cls, content: Any, n_trials: int) -> "Ensemble":
+        """Read the result of `to_dict`; ValueError, in one line, for other values."""
+        _CHECK.fields(content, [one.name for one in fields(cls)], "the ensemble")
+        members = _CHECK.items(content["members"], "members", max_length=n_trials)
+        weights = _CHECK.items(content["weights"], "weights", max_length=n_trials)
+        if len(members) < 2 or len(members) != len(weights) or len(set(map(repr, members))) < len(members):
+            raise ValueError("an ensemble must have two different members or more, and a weight for each")
+        numbers = [_CHECK.number(one, "weights", minimum=0.0) for one in weights]
+        if abs(math.fsum(numbers) - 1.0) > 1e-6:
+            raise ValueError(f"the weights of an ensemble must have the sum 1; got {math.fsum(numbers)}")
+        spread, error = (
+            _CHECK.number(content[name], name, minimum=0.0) for name in ("spread", "difference_spread")
+        )
+        return cls(
+            tuple(_CHECK.integer(one, "members", 0, n_trials - 1) for one in members),
+            tuple(numbers),
+            _scores(content["scores"]),
+            spread,
+            _CHECK.number(content["single_score"], "single_score"),
+            _CHECK.number(content["difference"], "difference"),
+            error,
         )
 
 
@@ -131,18 +198,21 @@ class Choice:
     trials : tuple of Trial
         In the order in which they were run.
     best : Trial
+        The best single one.
     reason : str
         Why it is the best, whether the runner-up is within noise, what was skipped and what a larger budget
         would try.
     model : estimator
-        Fitted to all rows with the parameters of `best`.
+        Fitted to all rows with the parameters of `best`; or the weighted ensemble of the members.
     seconds : float
         Total time without compilation; NaN if it was not stored.
     budget : float or None
     threshold : float or None
         The decision threshold, if one was requested.
+    ensemble : Ensemble or None
+        None if the model is a single one.
     fit_seconds : float
-        Time of the final fit alone; NaN if it was not stored.
+        Time of the final fits alone; NaN if it was not stored.
 
     Examples
     --------
@@ -162,7 +232,16 @@ class Choice:
     seconds: float
     budget: float | None = None
     threshold: float | None = None
+    ensemble: Ensemble | None = None
     fit_seconds: float = field(default=math.nan, compare=False)
+
+    @property
+    def members(self) -> list[tuple[Trial, float]]:
+        """The trials that the model consists of, with their weights, the heaviest first."""
+        if self.ensemble is None:
+            return [(self.best, 1.0)]
+        pairs = zip(self.ensemble.members, self.ensemble.weights, strict=True)
+        return [(self.trials[number], weight) for number, weight in pairs]
 
     @property
     def ranked(self) -> list[Trial]:
@@ -183,7 +262,9 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the model as numbers, texts, lists and dicts."""
         content = {"format": FORMAT, **{name: getattr(self, name) for name in _KEYS[1:]}}
-        return {**content, "trials": [trial.to_dict() for trial in self.trials], "best": self.best.to_dict()}
+        trials = [trial.to_dict() for trial in self.trials]
+        ensemble = self.ensemble and self.ensemble.to_dict()
+        return {**content, "trials": trials, "best": self.best.to_dict(), "ensemble": ensemble}
 
     @classmethod
     def from_dict(cls, content: Any, model: Any = None) -> "Choice":
@@ -211,6 +292,11 @@ class Choice:
             raise ValueError("the best trial of the choice is not among its trials, or a trial has no score")
         if not best.has_scores:
             raise ValueError("the best trial of the choice did not finish")
+        ensemble = content["ensemble"]
+        if ensemble is not None:
+            ensemble = Ensemble.from_dict(ensemble, len(trials))
+            if metric not in ensemble.scores or not all(trials[one].has_scores for one in ensemble.members):
+                raise ValueError("the ensemble of the choice has no score, or a member without one")
         seconds = _optional_number(content["seconds"], "seconds")
         return cls(
             task,
@@ -223,6 +309,7 @@ class Choice:
             math.nan if seconds is None else seconds,
             _optional_number(content["budget"], "budget"),
             _optional_number(content["threshold"], "threshold"),
+            ensemble,
         )
 
     def __str__(self) -> str:
@@ -236,16 +323,31 @@ class Choice:
         last = len(heads) - 1
         # By importance: method, parameters, the score that ranks, seconds, notes, other scores.
         order = [0, 1, 2, last - 1, last, *range(3, last - 1)]
-        chosen = f"Chosen by {self.ranking_metric.title}, {self.validation}: {self.best.description}"
+        what = self.best.description if self.ensemble is None else self.ensemble.title
+        chosen = f"Chosen by {self.ranking_metric.title}, {self.validation}: {what}"
         rows = [self._row(trial, names) for trial in ranked]
+        if self.ensemble is not None:
+            rows.insert(0, self._ensemble_row(self.ensemble, names))
         return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
+
+    def mark(self, trial: Trial) -> str:
+        """Return "chosen", the weight in the ensemble, or the status of a trial that is not done."""
+        weight = next((weight for member, weight in self.members if member is trial), None)
+        if weight is not None:
+            return "chosen" if self.ensemble is None else f"weight {weight:.2g}"
+        return "" if trial.status == "done" else trial.status
+
+    def _ensemble_row(self, ensemble: Ensemble, names: list[str]) -> list[str]:
+        scores = [format_number(ensemble.scores[name]) if name in ensemble.scores else "–" for name in names]
+        scores[0] = format_mean((ensemble.scores[names[0]], ensemble.spread))
+        seconds = sum(trial.fit_seconds or 0.0 for trial, _ in self.members)
+        return [ensemble.title, "the models with weights", *scores, format_seconds(seconds or None), "chosen"]
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [format_number(trial.scores[name]) if name in trial.scores else "–" for name in names]
         if trial.spread is not None and trial.has_scores:
             scores[0] = format_mean((trial.scores[names[0]], trial.spread))
-        mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
-        note = ": ".join(text for text in (mark, trial.note) if text)
+        note = ": ".join(text for text in (self.mark(trial), trial.note) if text)
         return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
 
 
@@ -254,6 +356,13 @@ class Choice:
 
 def _text(value: Any, what: str) -> str:
     return _CHECK.text(value, what, printable=True, max_length=_MAX_LENGTH)
+
+
+def _scores(content: Any) -> dict[str, float]:
+    """Check a dict of names of metrics with numbers."""
+    scores = content if type(content) is dict else {}
+    _CHECK.fields(content, [name for name in scores if metric_named(str(name))], "scores")
+    return {name: _CHECK.number(value, f"the score {name}") for name, value in scores.items()}
 
 
 def _optional_number(value: Any, what: str) -> float | None:
@@ -321,9 +430,13 @@ def format_parameters(method: str, parameters: dict[str, Any]) -> str:
     """
     texts = []
     for name, value in parameters.items():
-        if name == "n_estimators":
+        if name == "n_estimators" and value == AUTO_ROUNDS:
+            texts.append("automatic sizes")
+        elif name == "n_estimators":
             unit = _COUNTED.get(method, "rounds")
             texts.append(f"{value} {unit[:-1] if value == 1 else unit}")
+        elif value == AUTO_ROUNDS:
+            continue
         elif name == "max_depth" and value in (1, None):
             texts.append("stumps" if value == 1 else "any depth")
         else:

@@ -1,4 +1,4 @@
-"""The search of `choose`: warm-up, pilot fits, trials and the final fit, within the budget."""
+"""The search of `choose`: warm-up, pilot fits and trials, within the budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hedgerow.selection.budget import (
     FINAL_SHARE,
     LARGE,
-    OVERTIME,
     PILOT_ROUNDS,
     PILOT_ROWS,
     SELECTION_SHARE,
@@ -17,20 +16,21 @@ from hedgerow.selection.budget import (
     FitTime,
     sample_size,
 )
-from hedgerow.selection.explanation import constant_predictions, describe_validation, explain_choice
-from hedgerow.selection.fit_limits import FitLimits
+from hedgerow.selection.ensemble_selection import MAX_CANDIDATES, EnsembleRows
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS, Setting, settings_for
 from hedgerow.selection.metrics import Metric
-from hedgerow.selection.results import Choice, Trial
+from hedgerow.selection.results import Trial
 from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows, take_rows
-from hedgerow.selection.threshold import FixedThresholdClassifier, choose_threshold, positive_number
-from hedgerow.selection.trials import Progress, Split, TrialContext, TrialResult, fit_final, run_trial
+from hedgerow.selection.threshold import positive_number
+from hedgerow.selection.trials import Progress, Split, TrialContext, TrialResult, run_trial
 
 _SMALL = 2_000  # rows below which there are folds instead of one split
 _FOLDS = 5
 _FRACTION = 0.2  # of the rows, for validation
 _MIN_ROUNDS = 10
+_RESERVED_FITS = 3  # of the best trials: time is reserved for the final fits of an ensemble of so many
+_ONE_ROUND = 1e-6  # seconds
 
 
 @dataclass(eq=False)
@@ -54,6 +54,8 @@ class Search:
     n_sample: int = 0
     n_done: int = 0
     interrupted: bool = False
+    ensemble: bool = True  # whether the model may be an ensemble
+    ensemble_rows: EnsembleRows | None = None
 
     @property
     def task(self) -> str:
@@ -106,7 +108,8 @@ class Search:
             title = METHODS[name].title_for(self.task)
             self.report(f"{title}: a first small fit, which compiles its kernels (not part of the budget)")
             for setting in settings:
-                run_trial(self.context(splits), setting.shortened(2), None)
+                limit = _ONE_ROUND if setting.is_automatic else None
+                run_trial(self.context(splits), setting.shortened(2), limit)
             self.n_done += 1
 
     def _same_rows(self, rows: NDArray[np.int64]) -> Split:
@@ -143,6 +146,11 @@ class Search:
             Split(take_rows(X, a), y[a], take_rows(X, b), y[b], None if weights is None else weights[a])
             for a, b in pairs
         ]
+        if self.ensemble:
+            groups = None if order is None or order.groups is None else order.groups
+            groups = None if groups is None else np.concatenate([groups[b] for _, b in pairs])
+            y_valid = np.concatenate([split.y_valid for split in self.splits])
+            self.ensemble_rows = EnsembleRows.of(y_valid, self.task, self.seed, groups)
 
     def _run_pilots(self) -> None:
         """Measure the time of small fits."""
@@ -176,8 +184,11 @@ class Search:
         fit_time = self.fit_times.get(setting.method)
         if fit_time is not None:
             return 1.3 * fit_time.seconds(n_rows, setting.likely_rounds)  # 1.3: with validation and predict
-        last = [one.seconds for one in self.results if one.trial.method == setting.method]
-        return last[-1] if last else 0.0
+        same = [one for one in self.results if one.trial.method == setting.method and one.seconds]
+        last = [one for one in same if one.is_automatic == setting.is_automatic]
+        if last or not same:
+            return last[-1].seconds if last else 0.0
+        return same[-1].seconds * setting.likely_rounds / max(same[-1].n_rounds, 1)
 
     # --- trials
 
@@ -219,7 +230,9 @@ class Search:
         required = self.best is None  # one trial must succeed, whatever the budget
         first = n_waiting > 1 or not any(one.trial.method == setting.method for one in self.results)
         too_long = remaining is not None and (
-            remaining <= 0 or estimate > (3.0 if first else 1.0) * remaining
+            remaining <= 0
+            or estimate > (3.0 if first else 1.0) * remaining
+            or (setting.is_automatic and self._on_all_rows(estimate) > FINAL_SHARE * (self.budget or 0.0))
         )
         if remaining is not None and too_long and not required:
             note = f"about {estimate:.2g} s, and {max(remaining, 0.0):.2g} s were left"
@@ -233,13 +246,31 @@ class Search:
             result = run_trial(self.context(self.splits), capped, limit)
             if required and result.trial.status == "skipped":  # the first trial is always finished
                 result = run_trial(self.context(self.splits), capped, None)
-            if not isinstance(self.options.threshold, str | Mapping):
-                result = replace(result, predictions=None)  # they are as large as the validation rows
-            self.results.append(_note_cap(result, setting, capped))
+            self.results.append(_note_cap(self._without_predictions(result), setting, capped))
+            self._keep_candidates()
             fit_time = self.fit_times.get(setting.method)
-            if fit_time is not None and result.round_seconds > 0:
+            if fit_time is not None and result.round_seconds > 0 and not result.is_automatic:
                 fit_time.update(len(self.splits[0].y), result.round_seconds)
         self.n_done += 1
+
+    def _without_predictions(self, result: TrialResult) -> TrialResult:
+        """Keep the predictions that are used later; all are as large as the validation rows."""
+        if self.ensemble_rows is not None and result.predictions is not None:
+            result = replace(result, sample=result.predictions.take(self.ensemble_rows.rows))
+        is_chosen_later = isinstance(self.options.threshold, str | Mapping)
+        return result if is_chosen_later else replace(result, predictions=None)
+
+    def _keep_candidates(self) -> None:
+        """Drop the predictions of trials that are too bad for an ensemble."""
+        best = {id(one) for one in self.candidates()}
+        for number, one in enumerate(self.results):
+            if one.sample is not None and id(one) not in best:
+                self.results[number] = replace(one, sample=None)
+
+    def candidates(self) -> list[TrialResult]:
+        """Return the best trials, the best first."""
+        scored = [one for one in self.results if one.trial.has_scores]
+        return sorted(scored, key=self._loss)[:MAX_CANDIDATES]  # a stable sort
 
     def _cap_rounds(self, setting: Setting) -> Setting:
         """Limit the rounds to those that the final fit on all rows will have time for.
@@ -247,7 +278,7 @@ class Search:
         Otherwise a slow method could win by rounds that the final fit cannot have.
         """
         fit_time, most = self.fit_times.get(setting.method), setting.parameters.get("n_estimators")
-        if fit_time is None or most is None or self.budget is None:
+        if fit_time is None or most is None or self.budget is None or setting.is_automatic:
             return setting
         affordable = int(FINAL_SHARE * self.budget / fit_time.seconds(self.data.n_rows, 1))
         return setting if affordable >= most else setting.shortened(max(affordable, _MIN_ROUNDS))
@@ -260,11 +291,19 @@ class Search:
         return remaining - min(FINAL_SHARE * self.budget, self._final_fit_seconds())
 
     def _final_fit_seconds(self) -> float:
-        """Estimate the seconds of the final fit; without a result yet, the maximum reserved for it."""
+        """Estimate the seconds of the final fits; without a result yet, the maximum reserved for them."""
         if self.best is None or self.best.trial.fit_seconds is None:
             return 0.0 if self.data.n_rows < LARGE else FINAL_SHARE * (self.budget or 0.0)
-        n_fitted = sum(len(split.y) for split in self.splits)
-        return 1.2 * self.best.trial.fit_seconds * self.data.n_rows / n_fitted
+        n_fits = 1 if self.ensemble_rows is None else _RESERVED_FITS
+        return sum(map(self.final_seconds, self.candidates()[:n_fits]))
+
+    def final_seconds(self, result: TrialResult) -> float:
+        """Estimate the seconds of the final fit of a trial."""
+        return 1.2 * self._on_all_rows(result.trial.fit_seconds or 0.0)
+
+    def _on_all_rows(self, seconds: float) -> float:
+        """Return the seconds of a fit to all rows, from those of the fits of a trial."""
+        return seconds * self.data.n_rows / sum(len(split.y) for split in self.splits)
 
     def _loss(self, result: TrialResult) -> float:
         return self.metric.loss(result.trial.scores[self.metric.name])
@@ -273,46 +312,6 @@ class Search:
     def best(self) -> TrialResult | None:
         """The result with the best score, the first of equal ones."""
         return min((one for one in self.results if one.trial.has_scores), key=self._loss, default=None)
-
-    # --- the final fit
-
-    def finish(self) -> Choice:
-        """Fit the best setting to all rows, and explain the choice."""
-        best = self.best
-        assert best is not None  # noqa: S101 - try_all raises without one
-        self.n_done = self.n_steps - 1
-        self.report(f"{best.trial.description}, fitted to all {self.data.n_rows:,} rows")
-        remaining = self.clock.remaining()
-        limit = None if remaining is None or self.budget is None else max(remaining, OVERTIME * self.budget)
-        start = self.clock.elapsed()
-        limits = FitLimits(limit, self.max_bytes)
-        model, note = fit_final(best.trial, self.data, self.seed, self.n_jobs, limits)
-        seconds = self.clock.elapsed()
-        threshold = None
-        if self.options.threshold is not None:
-            threshold = choose_threshold(best.predictions, self.options.threshold)
-            label = np.asarray(model.classes_)[self.positive]
-            model = FixedThresholdClassifier.of(model, threshold, label)
-        self.n_done += 1
-        self.report("done")
-        n_valid = sum(len(split.y_valid) for split in self.splits)
-        n_left = sum(map(len, self.queue.values())) - len(self.results)
-        constant = constant_predictions(self.task, self.splits)
-        n_interrupted = n_left if self.interrupted else None
-        reason = explain_choice(self.metric, self.results, self.refused, best, constant, n_interrupted)
-        return Choice(
-            self.task,
-            self.metric.name,
-            describe_validation(len(self.splits), n_valid, self.n_sample, self.data.n_rows, self.data.order),
-            (*(one.trial for one in self.results), *self.refused),
-            best.trial,
-            " ".join(text for text in (reason, note) if text),
-            model,
-            seconds,
-            self.budget,
-            threshold,
-            seconds - start,
-        )
 
 
 def _note_cap(result: TrialResult, setting: Setting, capped: Setting) -> TrialResult:

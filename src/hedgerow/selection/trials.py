@@ -16,14 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
+from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
 from hedgerow.boosting.loop import FitInterruptedWarning
 from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members, most_rounds
-from hedgerow.selection.methods import METHODS, Setting, make_model
-from hedgerow.selection.metrics import Metric, Predictions, class_predictions, predict_rows, score_predictions
+from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, Setting, make_model
+from hedgerow.selection.metrics import (
+    Metric,
+    Predictions,
+    class_predictions,
+    predict_rows,
+    score_predictions,
+    standard_error,
+)
 from hedgerow.selection.results import Trial
-from hedgerow.selection.splits import TrainingData, take_rows
+from hedgerow.selection.splits import take_rows
 from hedgerow.system_memory import format_bytes
 
 Progress = Callable[[int, int, str], None]
@@ -100,6 +107,12 @@ class TrialResult:
     n_rounds: int = 0  # the maximum over the splits that were fitted; usually more than the best number
     round_seconds: float = 0.0  # 0 if not measured
     predictions: Predictions | None = None  # of the validation rows
+    sample: Predictions | None = None  # of those on which the weights of an ensemble are chosen
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the fit itself found the number of rounds."""
+        return bool(self.trial.parameters.get("n_estimators") == AUTO_ROUNDS)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -168,10 +181,11 @@ def _score_fits(
         raise ValueError(f"{context.metric.title} is {scores[context.metric.name]}")
     planned = setting.parameters.get("n_estimators")
     parameters = dict(setting.parameters)
-    if planned is not None:
+    if planned is not None and not setting.is_automatic:
         parameters["n_estimators"] = rounds
     cut = any(fit.stopped_by_clock for fit in fits)
-    note = f"stopped by the budget after {min(fit.n_rounds for fit in fits)} of {planned}" if cut else ""
+    of = "" if setting.is_automatic else f" of {planned}"
+    note = f"stopped by the budget after {min(fit.n_rounds for fit in fits)}{of}" if cut else ""
     if rounds == most or any(fit.stopped_by_size for fit in fits):
         note = f"the size limit of {format_bytes(int(context.max_bytes))} allows {rounds}"
     trial = Trial(
@@ -197,6 +211,8 @@ def fit_split(context: TrialContext, setting: Setting, split: Split, limit: floa
     if kind == "none":
         model.fit(split.X, split.y, **weighted)
         return SplitFit(model, 0, None, time.perf_counter() - start)
+    if setting.is_automatic:
+        return _fit_automatic(context, model, split, limit, weighted)
     most = int(model.n_estimators)
     if kind == "members":
         limits = context.limits(limit, split)
@@ -222,33 +238,30 @@ def fit_split(context: TrialContext, setting: Setting, split: Split, limit: floa
     return SplitFit(model, model.n_estimators_, curve, seconds, out_of_time)
 
 
-def fit_final(
-    trial: Trial, data: TrainingData, seed: int, n_jobs: int | None, limits: FitLimits
-) -> tuple[Any, str]:
-    """Fit the parameters of a trial to all rows; with a note if the budget or an interrupt ended the fit."""
-    model = make_model(trial.method, data.task, random_state=seed, n_jobs=n_jobs, **trial.parameters)
-    kind = METHODS[trial.method].rounds
-    weighted = {} if data.weights is None else {"sample_weight": data.weights}
-    planned = fitted = getattr(model, "n_estimators", None)
-    try:
-        with fit_warnings():
-            if kind == "members":
-                planned = grow_members(model, data.X, data.y, limits, weighted)
-                fitted = count_members(model)
-            elif kind == "none":
-                model.fit(data.X, data.y, **weighted)
-            else:
-                callbacks = [] if limits.seconds is None else [TimeLimit(limits.seconds)]
-                model.fit(data.X, data.y, callbacks=callbacks, **weighted)
-                fitted = model.n_estimators_
-    except Interrupted:
-        return model, "The final fit was interrupted: the model holds the finished rounds."
-    if planned is None or fitted >= planned or limits.seconds is None:
-        return model, ""
-    return (
-        model,
-        f"The budget ended the final fit after {fitted} of {planned}; a larger budget would finish it.",
-    )
+def _fit_automatic(
+    context: TrialContext, model: Any, split: Split, limit: float | None, weighted: dict[str, Any]
+) -> SplitFit:
+    """Fit a model that finds its number of rounds itself: the validation rows have no part in it."""
+    clock = RecordedLimit(np.inf if limit is None else limit)
+    start = time.perf_counter()
+    model.fit(split.X, split.y, callbacks=[clock], **weighted)
+    seconds = time.perf_counter() - start
+    affordable = most_rounds(model, model.n_estimators_, FitLimits(None, context.max_bytes))
+    if affordable < model.n_estimators_:
+        limit_text = format_bytes(int(context.max_bytes))
+        raise ValueError(f"{model.n_estimators_} rounds are too large for the size limit of {limit_text}")
+    return SplitFit(model, model.n_estimators_, None, seconds, clock.reached)
+
+
+class RecordedLimit(TimeLimit):
+    """A time limit that records whether it was reached."""
+
+    reached = False
+
+    def __call__(self, done: Round) -> bool:
+        """Process a finished round."""
+        self.reached = super().__call__(done)
+        return self.reached
 
 
 # --- rounds
@@ -296,12 +309,7 @@ def _predict_at(context: TrialContext, fit: SplitFit, split: Split, rounds: int)
     return next(islice(_staged(context, fit.model, split), rounds - 1, None))
 
 
-# --- noise, warnings, errors
-
-
-def standard_error(row_scores: Floats) -> float:
-    """Return the standard error of the mean of row scores."""
-    return float(np.std(row_scores, ddof=1) / np.sqrt(len(row_scores))) if len(row_scores) > 1 else 0.0
+# --- warnings, errors
 
 
 @contextmanager
