@@ -1,4 +1,4 @@
-"""Settings of the public estimators for scikit-learn's checks: defaults, and options that change the path.
+"""Settings of the public estimators for scikit-learn's checks: defaults with few members, and other options.
 
 One setting covers several options that do not affect one another. No check is expected to fail for `BOOSTING`
 and `OTHERS`. For each of `SPECIAL`, some checks cannot pass; they run as well, and must fail.
@@ -15,11 +15,20 @@ import hedgerow as hr
 from all_estimators import ESTIMATORS
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 
+
+def few(kind):
+    """The default, with few members if it has any."""
+    return kind(n_estimators=10) if "n_estimators" in kind().get_params() else kind()
+
+
 FAST = {"n_estimators": 5, "learning_rate": 0.5}
 FOREIGN_STUMP = ForeignTree(max_depth=1)
 
 BOOSTING = [
-    *(kind() for kind in ESTIMATORS if "Boost" in kind.__name__),
+    # by default gradient boosting is the mean of models of folds
+    hr.GradientBoostingClassifier(n_folds=2, **FAST),
+    hr.GradientBoostingRegressor(n_folds=2, **FAST),
+    *(kind() for kind in ESTIMATORS if "Boost" in kind.__name__ and "Gradient" not in kind.__name__),
     hr.GradientBoostingClassifier(newton=False, min_samples_leaf=1, **FAST),
     hr.GradientBoostingRegressor(estimator=Ridge(), **FAST),
     *(hr.AdaBoostClassifier(algorithm=name, n_estimators=10) for name in ("samme", "real", "gentle")),
@@ -31,7 +40,7 @@ BOOSTING = [
     hr.SchapireBoostClassifier(FOREIGN_STUMP, depth=2, first_share=0.4, random_state=0),
 ]
 OTHERS = [
-    *(kind() for kind in ESTIMATORS if "Boost" not in kind.__name__),
+    *(few(kind) for kind in ESTIMATORS if "Boost" not in kind.__name__),
     *(LogisticBaseline(), RidgeBaseline()),  # which `hedgerow.selection` compares with
     hr.BaggingClassifier(n_estimators=3, bootstrap=False, max_features=0.7, voting="hard"),
     hr.BaggingClassifier(ExtraTreeClassifier(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
