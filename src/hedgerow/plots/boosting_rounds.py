@@ -271,7 +271,7 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
     algorithm = "samme" if is_sklearn else str(getattr(estimator, "algorithm", "discrete")).lower()
     if algorithm not in _VOTING:
         raise ValueError(
-            f"algorithm={algorithm!r} is not allowed: its learners do not predict classes; it must be "
+            f"algorithm={algorithm!r} is not allowed: its weights do not follow from votes; it must be "
             f"{' or '.join(map(repr, _VOTING))}"
         )
     if getattr(estimator, "cost", "exponential") != "exponential":  # AnyBoost weighs by its cost's slope
