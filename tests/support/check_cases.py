@@ -18,17 +18,14 @@ from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 
 def few(kind):
     """The default, with few members if it has any."""
-    return kind(n_estimators=10) if "n_estimators" in kind().get_params() else kind()
+    return kind(n_estimators=5) if "n_estimators" in kind().get_params() else kind()
 
 
 FAST = {"n_estimators": 5, "learning_rate": 0.5}
 FOREIGN_STUMP = ForeignTree(max_depth=1)
 
 BOOSTING = [
-    # by default gradient boosting is the mean of models of folds
-    hr.GradientBoostingClassifier(n_folds=2, **FAST),
-    hr.GradientBoostingRegressor(n_folds=2, **FAST),
-    *(kind() for kind in ESTIMATORS if "Boost" in kind.__name__ and "Gradient" not in kind.__name__),
+    *(kind() for kind in ESTIMATORS if "Boost" in kind.__name__),
     hr.GradientBoostingClassifier(newton=False, min_samples_leaf=1, **FAST),
     hr.GradientBoostingRegressor(estimator=Ridge(), **FAST),
     *(hr.AdaBoostClassifier(algorithm=name, n_estimators=10) for name in ("samme", "real", "gentle")),
