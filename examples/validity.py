@@ -264,7 +264,7 @@ def _applicable_bounds(model: Any, new: Rows) -> list[applicable_bounds.Applicab
     return [bound for source in sources for bound in source.applicable]
 
 
-# --- telling
+# --- printing
 
 
 def show(found: Found, delta: float, console: Console) -> None:
