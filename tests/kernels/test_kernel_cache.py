@@ -65,17 +65,15 @@ def test_a_kernel_is_compiled_once(folder):
 
 
 @pytest.mark.usefixtures("few", "folder")
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "other"])
-def test_a_damaged_object_is_compiled_again(damage):
+def test_a_damaged_object_is_compiled_again():
     cache = ObjectCache(None)
     cache.compile([DRAW])
     (path,) = cache.folder.glob("*.o")
     whole = path.read_bytes()
-    path.write_bytes(
-        {"cut": whole[:-100], "changed": whole[:-1] + b"?", "empty": b"", "other": b'{"a": 1}\nxyz'}[damage]
-    )
-    assert ObjectCache(None).address(*DRAW) != 0
-    assert path.read_bytes() == whole
+    for damaged in (whole[:-100], whole[:-1] + b"?", b"", b'{"a": 1}\nxyz'):
+        path.write_bytes(damaged)
+        assert ObjectCache(None).address(*DRAW) != 0
+        assert path.read_bytes() == whole
 
 
 def test_a_folder_that_cannot_be_written_is_replaced(tmp_path, monkeypatch):
