@@ -1,5 +1,6 @@
 """Order of the tests, which of them count lines, and fixtures of all tests and docstring examples."""
 
+import os
 import signal
 import sys
 import threading
@@ -8,6 +9,11 @@ from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
+
+# NumPy, SciPy and scikit-learn read these when they are imported. Their idle threads wait in a loop, which
+# takes the cores from the other processes of the tests; Hedgerow's own threads do not read them.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 COVERED_CASES = 1  # of a parametrised test: tracing slows Python down, and more cases run the same lines
 EVERY_CASE = ("kernels/test_python", "tests/datafiles/")  # tests whose cases run different lines

@@ -64,6 +64,7 @@ def estimator_calls() -> Iterator[tuple[str, str, Call]]:
     common: dict[str, Any] = {"n_estimators": ROUNDS, "random_state": 0}
     ours = {
         "gradient boosting": hedgerow.GradientBoostingClassifier(**common),
+        "gradient boosting, defaults,": hedgerow.GradientBoostingClassifier(random_state=0),
         "AdaBoost": hedgerow.AdaBoostClassifier(**common),
         "AdaBoost.R2": hedgerow.AdaBoostRegressor(**common),
         "random forest": hedgerow.RandomForestClassifier(**common),

@@ -139,7 +139,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-# --- telling
+# --- printing
 
 
 def show(results: Results, console: Console) -> None:

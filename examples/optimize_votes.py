@@ -139,7 +139,7 @@ def compare(pairs: Floats) -> str:
     return "higher" if mean > 0 else "lower"
 
 
-# --- telling
+# --- printing
 
 
 def show(found: Sequence[Results], delta: float, console: Console) -> None:

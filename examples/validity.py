@@ -264,7 +264,7 @@ def _applicable_bounds(model: Any, new: Rows) -> list[applicable_bounds.Applicab
     return [bound for source in sources for bound in source.applicable]
 
 
-# --- telling
+# --- printing
 
 
 def show(found: Found, delta: float, console: Console) -> None:
@@ -315,7 +315,7 @@ def verdict(found: Sequence[Found], delta: float) -> list[str]:
         + (f"; not {', '.join(failed)}." if failed else "."),
         f"Most often exceeded: {name} of {title}, {most.exceeded} of {most.n}.",
         f"{useful} of {len(of_errors)} bounds of an error are not vacuous in most samples.",
-        f"Controls that are no bounds: {caught} of {len(controls)} exceeded more often than allowed.",
+        f"Controls that are not bounds: {caught} of {len(controls)} exceeded more often than allowed.",
         f"certify refused new rows in {refused} of {n_samples} samples.",
     ]
 
@@ -326,13 +326,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--samples", type=int, default=400, help="how many samples of each case (400)")
     parser.add_argument("--side", type=int, default=24, help="values of a column of the fine grid (24)")
     parser.add_argument("--delta", type=float, default=0.05, help="how often a bound may fail (0.05)")
-    parser.add_argument("--only", default="", help="only cases whose title holds this")
+    parser.add_argument("--only", default="", help="only cases whose title contains this")
     options = parser.parse_args(arguments)
     if options.samples < 1 or options.side < 2:
         parser.error("--samples must be at least 1 and --side at least 2")
     chosen = [case for case in cases(options.side) if options.only in case.title]
     if not chosen:
-        parser.error(f"--only {options.only!r}: no case is called so")
+        parser.error(f"--only {options.only!r}: no case has this in its title")
     console = Console(width=None if sys.stdout.isatty() else 130)  # a file has no width of its own
     found = []
     with Progress(console=console, transient=True, disable=not sys.stdout.isatty()) as bar:

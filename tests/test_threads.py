@@ -5,9 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from numba import njit
 
-from hedgerow.kernels.cpu.grow import barrier
+from concurrency_cases import barrier_errors
 from hedgerow.threads import Team, available_threads, over_rows, resolve_n_jobs, rows_per_block
 
 
@@ -24,43 +23,17 @@ def wait_for_helpers_to_go(before):
     return False
 
 
-@njit(nogil=True)
-def _relay(sync, seen, member, n_members, n_turns):
-    """Every turn, each member writes and, past the barrier, must see what all the others wrote."""
-    wrong = 0
-    for turn in range(n_turns):
-        seen[member] = turn
-        barrier(sync, n_members)
-        for other in range(n_members):
-            wrong += seen[other] != turn
-        barrier(sync, n_members)
-    return wrong
-
-
 @pytest.mark.parametrize("n_members", [1, 2, 5])  # five: more than some machines have cores
 def test_a_barrier_waits_for_all_members(n_members):
-    wrong = [-1] * n_members
-    seen = np.full(n_members, -1)
     with Team(n_members) as team:
-
-        def run(member):
-            wrong[member] = _relay(team.sync, seen, member, n_members, 50)
-
-        team.together(run)
-    assert wrong == [0] * n_members
+        assert barrier_errors(team, 50) == [0] * n_members
     assert team.sync[0] == 0  # no thread waits
 
 
 def test_the_barrier_works_for_fewer_members():
     with Team(4) as team:
         for n_members in (4, 2, 3):
-            seen = np.full(n_members, -1)
-            results = []
-            team.together(
-                lambda member, n=n_members, s=seen, r=results: r.append(_relay(team.sync, s, member, n, 10)),
-                n_members,
-            )
-            assert results == [0] * n_members
+            assert barrier_errors(team, 10, n_members) == [0] * n_members
 
 
 def test_together_runs_every_member_once_and_returns_the_result_of_member_0():

@@ -94,11 +94,6 @@ class ShapeFunction:
         out[:, known] = self.heights[:, indices]
         return out
 
-    @property
-    def is_used(self) -> bool:
-        """Whether the function is not zero everywhere."""
-        return bool(np.any(self.heights) or np.any(self.missing))
-
     def lowered(self, by: Floats) -> "ShapeFunction":
         """Subtract a constant for each output."""
         return replace(self, heights=self.heights - by[:, None], missing=self.missing - by)

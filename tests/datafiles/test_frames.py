@@ -78,7 +78,7 @@ def test_names_that_are_numbers_become_text():
         (pd.DataFrame({"1": [1], 1: [2]}), "the columns 1 and 2 have the same name '1'"),
         (
             pd.DataFrame({"size": [object(), 1]}),
-            "column 'size' holds Python objects that are no values of a table",
+            "column 'size' holds Python objects that are not values of a table",
         ),
         (pl.DataFrame({"size": [1.5]}), r"there is no column 'count'.*\(3 other columns of the model"),
         (pl.DataFrame(COLUMNS | {"size": ["big"] * N}), "column 'size' must hold numbers, as in training"),

@@ -87,7 +87,7 @@ def test_filtered_tables_keep_what_was_inferred():
 def test_a_date_format_that_does_not_fit_names_the_row():
     table = TypedTable(pa.table({"a": ["1.2.2024", "soon"]}), ReadOptions(date_formats={"a": "%d.%m.%Y"}))
     with pytest.raises(
-        DataFileError, match=r"column 'a': row 2 holds 'soon', which is no date of the format"
+        DataFileError, match=r"column 'a': row 2 holds 'soon', which is not a date of the format"
     ):
         table.values("a")
 

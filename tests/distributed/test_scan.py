@@ -217,8 +217,8 @@ def test_wrong_types_are_rejected_before_anything_is_computed():
     for arguments, text in [
         (((frame["a"],)), "X must be a Dask DataFrame or a Dask Array of two dimensions; got a Dask Series"),
         ((X, None, "label"), "target='label' names a column, but X is a Dask Array"),
-        ((frame, None, "label"), "target='label' is no column of X; its columns are ['a']"),
-        ((frame, None, "a", "w"), "sample_weight='w' is no column of X"),
+        ((frame, None, "label"), "target='label' is not a column of X; its columns are ['a']"),
+        ((frame, None, "a", "w"), "sample_weight='w' is not a column of X"),
         ((frame, [1, 2], "a"), "only one of y and target may be passed; got y and target='a'"),
         ((X, delayed(3)), "y must be a Dask Series or a Dask Array; got a Dask Delayed"),
         (([[1.0]], X), "y is a Dask Array, but X is in memory"),

@@ -1,8 +1,11 @@
 """The examples of every page of the documentation run and print the output on the page."""
 
+import dask
 import matplotlib as mpl
 import pytest
+from distributed.utils import get_mp_context
 
+from dask_cases import FORK_SERVER, PRELOADED
 from documents import PAGES, README, blocks, commands, name, run
 
 REQUIRED = {"docs/cascades.md": "skimage"}  # imports beyond the dependencies
@@ -33,8 +36,10 @@ def test_examples_of_a_page_print_its_output(page, tmp_path, monkeypatch):
         pytest.importorskip(REQUIRED[name(page)], reason="the page's images come from scikit-image")
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
-    for example in run(page):
-        assert example.agrees, f"{name(page)}:{example.line} prints\n{example.printed}"
+    with dask.config.set(FORK_SERVER):  # of docs/clusters.md
+        get_mp_context().set_forkserver_preload(PRELOADED)
+        for example in run(page):
+            assert example.agrees, f"{name(page)}:{example.line} prints\n{example.printed}"
 
 
 def test_pages_have_examples():

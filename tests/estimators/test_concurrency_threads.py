@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cascade_files import make_model
 from concurrency_cases import SOME, at_once, boosted, data
@@ -120,10 +120,25 @@ def test_bars_of_two_fits_at_once_leave_the_streams_as_they_were(monkeypatch):
     assert "5/5" in drawn.getvalue()
 
 
+@pytest.fixture
+def several_blas_threads():
+    """More than the one of the tests, so that there is something to restore."""
+    before = library_threads()[0]
+
+    def allow(number):  # in a thread that ends: while the thread that set a limit lives, no other can
+        at_once(lambda: threadpool_limits(number, user_api="blas"))
+        assert set(library_threads()) == {number}
+
+    allow(2)
+    yield
+    allow(before)
+
+
 def library_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
+@pytest.mark.usefixtures("several_blas_threads")
 def test_one_blas_thread_holds_until_the_last_context_ends():
     before = library_threads()
     inside = threading.Event()
@@ -142,6 +157,7 @@ def test_one_blas_thread_holds_until_the_last_context_ends():
     assert library_threads() == before
 
 
+@pytest.mark.usefixtures("several_blas_threads")
 def test_blas_threads_are_restored_after_an_error():
     before = library_threads()
     with pytest.raises(KeyError), one_blas_thread():
@@ -149,6 +165,7 @@ def test_blas_threads_are_restored_after_an_error():
     assert library_threads() == before
 
 
+@pytest.mark.usefixtures("several_blas_threads")
 def test_linear_baselines_at_once_leave_no_trace():
     X, y = data(500)
     before, filters = library_threads(), list(warnings.filters)

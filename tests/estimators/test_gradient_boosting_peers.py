@@ -6,7 +6,6 @@ from sklearn.datasets import load_breast_cancer, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_absolute_error, mean_poisson_deviance, mean_squared_error
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from boosting_cases import classes, numbers, regressor, signal, target
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
@@ -14,13 +13,6 @@ from hedgerow.growing import grower
 
 LEAVES = 15
 ROUNDS = 40
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread_of_openmp():
-    """HistGradientBoosting on small data is much slower with several threads on busy cores."""
-    with threadpool_limits(1, user_api="openmp"):
-        yield
 
 
 def lightgbm_model(X, y, n_rounds=ROUNDS, **parameters):

@@ -18,6 +18,8 @@ from hedgerow.kernels.library import Library, source_checksum, usable_levels
 
 DRAW = ("random.draw", "int64, int64, int64, int64")
 SIGNATURE = signatures.parse(DRAW[1])
+# This signature is not listed, so that it is compiled alone: the other one is compiled with its family.
+LONE = "from numpy import uint64; from hedgerow.kernels.cpu.random import _mix; print(_mix(uint64(5)))"
 CALL = "from hedgerow.kernels.cpu.random import draw; print(draw(1, 2, 3, 4))"
 
 
@@ -63,17 +65,15 @@ def test_a_kernel_is_compiled_once(folder):
 
 
 @pytest.mark.usefixtures("few", "folder")
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "other"])
-def test_a_damaged_object_is_compiled_again(damage):
+def test_a_damaged_object_is_compiled_again():
     cache = ObjectCache(None)
     cache.compile([DRAW])
     (path,) = cache.folder.glob("*.o")
     whole = path.read_bytes()
-    path.write_bytes(
-        {"cut": whole[:-100], "changed": whole[:-1] + b"?", "empty": b"", "other": b'{"a": 1}\nxyz'}[damage]
-    )
-    assert ObjectCache(None).address(*DRAW) != 0
-    assert path.read_bytes() == whole
+    for damaged in (whole[:-100], whole[:-1] + b"?", b"", b'{"a": 1}\nxyz'):
+        path.write_bytes(damaged)
+        assert ObjectCache(None).address(*DRAW) != 0
+        assert path.read_bytes() == whole
 
 
 def test_a_folder_that_cannot_be_written_is_replaced(tmp_path, monkeypatch):
@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setenv("HEDGEROW_CACHE", str(tmp_path / "file"))
     cache = ObjectCache(None)
     assert cache.folder.name.startswith("hedgerow-kernels-")
-    assert run(CALL) == run(CALL, HEDGEROW_CACHE=str(tmp_path / "other"))
+    assert run(LONE) == run(LONE, HEDGEROW_CACHE=str(tmp_path / "other"))
 
 
 def test_without_a_home_folder_a_private_one_is_used(monkeypatch):
@@ -117,11 +117,10 @@ def test_the_folder_of_the_user(variables, expected, monkeypatch):
 @pytest.mark.slow
 def test_two_processes_that_start_at_once_both_work(tmp_path):
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: run(CALL, HEDGEROW_CACHE=str(tmp_path)), range(2)))
-    assert found[0] == found[1] == run(CALL)
+        found = list(pool.map(lambda _: run(LONE, HEDGEROW_CACHE=str(tmp_path)), range(2)))
+    assert found[0] == found[1] == run(LONE)
     (folder,) = tmp_path.iterdir()
-    n_sampling = sum(map(len, signatures.listed()["sampling"].values()))
-    assert sorted(path.suffix for path in folder.iterdir()) == ["", *[".o"] * n_sampling]
+    assert sorted(path.suffix for path in folder.iterdir()) == ["", ".o"]
 
 
 @pytest.mark.usefixtures("few", "folder")

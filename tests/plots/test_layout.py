@@ -100,7 +100,7 @@ FIGURES = {
 @pytest.mark.parametrize("name", FIGURES)
 def test_texts_do_not_overlap_and_stay_text_in_svg(name, monkeypatch):
     figure = FIGURES[name]().figure_
-    figure.canvas.draw()  # lays the panels out
+    figure.draw_without_rendering()  # lays the panels out
     drawn = []  # ticks beyond the ends of an axis are not drawn
     draw = mpl.text.Text.draw
 
@@ -111,7 +111,7 @@ def test_texts_do_not_overlap_and_stay_text_in_svg(name, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(mpl.text.Text, "draw", record)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     check_boxes(figure, {text: mpl.text.Text.get_window_extent(text) for text in drawn})  # without arrows
     page = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none"}):

@@ -63,9 +63,9 @@ def test_features_are_ordered_by_spread():
 def test_at_most_six_used_features_are_drawn():
     X = np.random.default_rng(0).normal(size=(300, 9))
     X[:, 8] = 1.0
-    model = GradientBoostingRegressor(max_leaf_nodes=2).fit(X, X[:, :8].sum(axis=1))
+    model = GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=50).fit(X, X[:, :8].sum(axis=1))
     assert len(draw(model, X).axes_) == 6
-    model = GradientBoostingRegressor(max_leaf_nodes=2).fit(X[:, 7:], X[:, 7])
+    model = GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=50).fit(X[:, 7:], X[:, 7])
     assert names_of(draw(model)) == ["feature 0"]
 
 

@@ -76,7 +76,8 @@ def houses(tmp_path, monkeypatch):
 
 
 def train(target, drop, method, *more):
-    options = ["--drop", drop, "--method", method, "--out", "a.hedgerow", "--report", "a.html", *more]
+    options = ["--drop", drop, "--method", method, "--param", "n_estimators=10", *more]
+    options += ["--out", "a.hedgerow", "--report", "a.html"]
     assert main(["train", "houses.csv", "--target", target, *options]) == 0
 
 

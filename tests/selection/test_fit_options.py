@@ -105,7 +105,7 @@ def test_class_weights_multiply_the_weights_of_the_rows():
     ("options", "message"),
     [
         ({"class_weight": "equal"}, "it must be 'balanced' or a dict"),
-        ({"class_weight": {"maybe": 2.0}}, "class_weight names 'maybe', which is no class"),
+        ({"class_weight": {"maybe": 2.0}}, "class_weight names 'maybe', which is not one of"),
         ({"class_weight": {"yes": -1}}, "it must be a number above 0"),
         ({"sample_weight": [1.0, 2.0]}, "one number for each of 300 rows"),
         ({"sample_weight": np.r_[-1.0, np.ones(299)]}, r"sample_weight\[0\] is -1.0"),

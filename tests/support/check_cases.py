@@ -1,4 +1,4 @@
-"""Settings of the public estimators for scikit-learn's checks: defaults, and options that change the path.
+"""Settings of the public estimators for scikit-learn's checks: defaults with few members, and other options.
 
 One setting covers several options that do not affect one another. No check is expected to fail for `BOOSTING`
 and `OTHERS`. For each of `SPECIAL`, some checks cannot pass; they run as well, and must fail.
@@ -14,6 +14,12 @@ from sklearn.tree import ExtraTreeClassifier
 import hedgerow as hr
 from all_estimators import ESTIMATORS
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
+
+
+def few(kind):
+    """The default, with few members if it has any."""
+    return kind(n_estimators=5) if "n_estimators" in kind().get_params() else kind()
+
 
 FAST = {"n_estimators": 5, "learning_rate": 0.5}
 FOREIGN_STUMP = ForeignTree(max_depth=1)
@@ -31,7 +37,7 @@ BOOSTING = [
     hr.SchapireBoostClassifier(FOREIGN_STUMP, depth=2, first_share=0.4, random_state=0),
 ]
 OTHERS = [
-    *(kind() for kind in ESTIMATORS if "Boost" not in kind.__name__),
+    *(few(kind) for kind in ESTIMATORS if "Boost" not in kind.__name__),
     *(LogisticBaseline(), RidgeBaseline()),  # which `hedgerow.selection` compares with
     hr.BaggingClassifier(n_estimators=3, bootstrap=False, max_features=0.7, voting="hard"),
     hr.BaggingClassifier(ExtraTreeClassifier(), n_estimators=5, max_samples=0.9, bootstrap_features=True),

@@ -83,14 +83,15 @@ def _send_result(pipe, task, arguments):
     pipe.close()
 
 
-def barrier_errors(team, n_turns):
+def barrier_errors(team, n_turns, n_members=None):
     """How often each member of a team passed a barrier before another member had reached it."""
-    turns, wrong = np.full(team.n_members, -1), []
+    n_members = n_members or team.n_members
+    turns, wrong = np.full(n_members, -1), []
 
     def run(member):
-        wrong.append(_count_errors(team.sync, turns, member, team.n_members, n_turns))
+        wrong.append(_count_errors(team.sync, turns, member, n_members, n_turns))
 
-    team.together(run)
+    team.together(run, n_members)
     return wrong
 
 

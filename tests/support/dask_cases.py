@@ -27,7 +27,9 @@ from hedgerow.threads import Team
 
 Returned = tuple[Any, tuple[NDArray[np.int64], ...]]
 
-PATIENT = {  # no time limit affects a test on a busy machine
+FORK_SERVER = {"distributed.worker.multiprocessing-method": "forkserver"}
+PRELOADED = ["hedgerow", "hedgerow.distributed", "dask.dataframe"]  # workers start with these imported
+PATIENT = FORK_SERVER | {  # no time limit affects a test on a busy machine
     "hedgerow.timeout": 600,
     "distributed.comm.timeouts.connect": "300s",
     "distributed.comm.timeouts.tcp": "300s",
@@ -35,7 +37,6 @@ PATIENT = {  # no time limit affects a test on a busy machine
     "distributed.scheduler.allowed-failures": 20,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    "distributed.worker.multiprocessing-method": "forkserver",  # workers start with the package imported
 }
 _LIMIT = 600.0  # seconds; on an idle machine conditions hold immediately
 
@@ -45,7 +46,7 @@ def cluster_of(n_workers: int, threads: int = 1, *, processes: bool = False) -> 
     """A client of workers that are threads of this process, or processes; both communicate by TCP."""
     settings = {"dashboard_address": ":0", "silence_logs": 50, "protocol": "tcp://", "processes": processes}
     with dask.config.set(PATIENT):
-        get_mp_context().set_forkserver_preload(["hedgerow", "hedgerow.distributed", "dask.dataframe"])
+        get_mp_context().set_forkserver_preload(PRELOADED)
         with (
             LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as local,
             Client(local) as client,

@@ -48,7 +48,7 @@ def of_model(model, X, n_jobs):
     """The predictions of a model for few rows, and for so many that several threads predict."""
     if "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=n_jobs)
-    many = X.iloc[np.arange(9000) % len(X)] if hasattr(X, "iloc") else np.resize(X, (70_000, X.shape[1]))
+    many = X.iloc[np.arange(9000) % len(X)] if hasattr(X, "iloc") else np.resize(X, (20_000, X.shape[1]))
     if type(model).__name__.startswith("Bagging") and not hasattr(X, "iloc"):
         many = many[:9000]  # the members predict one by one
     return digest([all_predictions(model, X), model.predict(many)])

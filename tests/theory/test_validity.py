@@ -98,7 +98,7 @@ def test_a_bound_that_fails_too_often_is_named(example):
     assert first == "1 of 2 counts are within what 5% allows; not tandem of a model."
     assert most == "Most often exceeded: tandem of a model, 36 of 400."
     assert useful.startswith("1 of 2 bounds")
-    assert controls == "Controls that are no bounds: 1 of 2 exceeded more often than allowed."
+    assert controls == "Controls that are not bounds: 1 of 2 exceeded more often than allowed."
     assert refused == "certify refused new rows in 3 of 400 samples."
 
 

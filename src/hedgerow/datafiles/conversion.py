@@ -169,7 +169,7 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
         return clean_text(column, missing, planned.kept)
     if planned.kind != "date" or not planned.formats:
         values = infer_column(column, decimal=planned.decimal or None, missing=missing).values
-        if planned.decimal == "," and is_text(values.type):  # 3.14 is no number of such a column
+        if planned.decimal == "," and is_text(values.type):  # 3.14 is not a number in such a column
             raise _not(values, planned.name, "number", _first_other_number(values))
         return values
     texts = clean_text(column, [*missing, *AMONG_NUMBERS], ())

@@ -175,7 +175,7 @@ def _order(texts: pa.Array) -> str:
 
 
 def guess_format(text: str, *, day_first: bool = False) -> str | None:
-    """Return the format of a date; None if the text is no date.
+    """Return the format of a date; None if the text is not a date.
 
     >>> guess_format("Fri, 17 May 2024 10:00:00 GMT"), guess_format("3.4.2024", day_first=True)
     ('%a, %d %b %Y %H:%M:%S %z', '%d.%m.%Y')

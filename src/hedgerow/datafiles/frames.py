@@ -79,7 +79,7 @@ def values_to_arrow(values: list[Any], name: str) -> Any:
         return pa.array(known)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataFileError(
-            f"column {format_value(name)} holds Python objects that are no values of a table "
+            f"column {format_value(name)} holds Python objects that are not values of a table "
             f"({one_line(error, 80)})"
         ) from error
 

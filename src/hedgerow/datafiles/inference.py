@@ -277,7 +277,7 @@ def _dates_of_format(texts: pa.ChunkedArray, name: str, form: str) -> InferredCo
     for row, text in enumerate(texts.to_pylist()):
         if text is not None and parse_dates(pa.chunked_array([[text]]), [form]) is None:
             raise DataFileError(
-                f"column {format_value(name)}: row {row + 1} holds {format_value(text)}, which is no date "
+                f"column {format_value(name)}: row {row + 1} holds {format_value(text)}, which is not a date "
                 f"of the format {form}"
             )
     raise AssertionError("one of the texts is not a date")

@@ -106,7 +106,7 @@ def _check_column(X: Any, kind: str, name: str, column: Any) -> None:
             f"{name}={column!r} names a column, but X is a Dask Array, whose columns have no names"
         )
     if column not in list(X.columns):
-        raise ValueError(f"{name}={column!r} is no column of X; its columns are {list(X.columns)}")
+        raise ValueError(f"{name}={column!r} is not a column of X; its columns are {list(X.columns)}")
 
 
 @dataclass(eq=False)

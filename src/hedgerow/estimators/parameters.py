@@ -136,7 +136,7 @@ def learner() -> Allowed:
 def _is_learner(value: Any, is_kind: Callable[[Any], bool]) -> bool:
     try:
         return not isinstance(value, type) and bool(is_kind(value)) and callable(value.fit)
-    except (AttributeError, TypeError):  # raised by scikit-learn for objects that are no estimators
+    except (AttributeError, TypeError):  # raised by scikit-learn for objects that are not estimators
         return False
 
 

@@ -138,8 +138,6 @@ class Loss(abc.ABC):
         Raw scores per row, K.
     link : Link
         Between the raw score and the mean of the target.
-    constant_hessian : bool
-        The hessian is 1 in every row.
     requires_line_search : bool
         The second derivative is not used, because it is zero, or almost zero far from the target: the hessian
         is filled with 1, `leaf_steps` is overridden, and leaf values come from `line_search`.
@@ -152,7 +150,6 @@ class Loss(abc.ABC):
 
     name: str = ""
     n_outputs: int = 1
-    constant_hessian: bool = False
     requires_line_search: bool = False
     splittable: bool = True
     step_bound: float = math.inf

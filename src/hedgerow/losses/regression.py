@@ -44,7 +44,6 @@ class SquaredError(KernelLoss):
 
     name = "squared_error"
     kernels = (gradients.fill_squared, gradients.loss_squared)
-    constant_hessian = True
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Mean of y."""
@@ -74,7 +73,6 @@ class Quantile(KernelLoss):
 
     name = "quantile"
     kernels = (gradients.fill_pinball, gradients.loss_pinball)
-    constant_hessian = True
     requires_line_search = True
 
     def __init__(self, quantile: float = 0.5) -> None:
@@ -138,7 +136,6 @@ class Huber(KernelLoss):
 
     name = "huber"
     kernels = (gradients.fill_huber, gradients.loss_huber)
-    constant_hessian = True
     requires_line_search = True
 
     def __init__(self, alpha: float = 0.9) -> None:

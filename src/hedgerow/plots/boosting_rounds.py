@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.boosting.adaboost import RULES, VoteRule
 from hedgerow.estimators.parameters import whole
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
@@ -254,8 +255,8 @@ def _limits(values: Floats) -> Limits:
     return low - margin, high + margin
 
 
-_DOUBLED = ("m1", "samme")
-_VOTING = ("discrete", *_DOUBLED)
+# Members vote, and the weights of the rows are exp(-margin).
+_VOTING = {name: rule for name, rule in RULES.items() if rule.reweight is VoteRule.reweight}
 
 
 def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
@@ -271,7 +272,7 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
     algorithm = "samme" if is_sklearn else str(getattr(estimator, "algorithm", "discrete")).lower()
     if algorithm not in _VOTING:
         raise ValueError(
-            f"algorithm={algorithm!r} is not allowed: its learners do not predict classes; it must be "
+            f"algorithm={algorithm!r} is not allowed: its weights do not follow from votes; it must be "
             f"{' or '.join(map(repr, _VOTING))}"
         )
     if getattr(estimator, "cost", "exponential") != "exponential":  # AnyBoost weighs by its cost's slope
@@ -280,7 +281,7 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
     if not learners:
         raise ValueError(f"{kind} has no rounds: there is nothing to draw")
     alphas = np.asarray(estimator.estimator_weights_, dtype=np.float64)[: len(learners)]
-    return learners, alphas, alphas / 2 if algorithm in _DOUBLED else alphas
+    return learners, alphas, alphas * (_VOTING[algorithm].steepness_for(2) / 2)
 
 
 def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, most: int) -> list[int]:

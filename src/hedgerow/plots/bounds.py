@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
+from hedgerow.boosting.adaboost import RULES
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.estimators.parameters import check_parameters, nothing, real
 from hedgerow.plots import labels, style
@@ -36,7 +37,7 @@ CLASS_BOUNDS = ("vc", "growth", "stumps")
 TEST_BOUNDS = (*CLASS_BOUNDS, "trees", "schapire", "gao_zhou")
 
 _BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
-_VOTING = ("discrete", "m1", "samme")
+_VOTING = tuple(name for name, rule in RULES.items() if rule.prediction_type == "classes")
 _SLACK = 1 + 1e-9  # of two sums in another order
 # Label, colour and dashes of each bound, the same in every display. Dashes of lines that coincide alternate.
 LOOKS: dict[str, tuple[str, str, Any]] = {

@@ -71,7 +71,7 @@ class FitOptions:
         else:
             for label, weight in self.class_weight.items():
                 if label not in classes.tolist():
-                    raise ValueError(f"class_weight names {label!r}, which is no class: {classes.tolist()}")
+                    raise ValueError(f"class_weight names {label!r}, which is not one of {classes.tolist()}")
                 if not _is_positive(weight):
                     raise ValueError(f"class_weight of {label!r} is {weight!r}: it must be a number above 0")
         numbers = numbers.reshape(-1).astype(np.int64)

@@ -253,7 +253,7 @@ def _select(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch
 
 
 def check_names(names: Iterable[str], schema: pa.Schema, what: str, where: str) -> None:
-    """Raise if a name is no column."""
+    """Raise if a name is not that of a column."""
     for name in names:
         if name not in schema.names:
             raise ValueError(f"{what}={name!r}: in {where} {unknown_name(name, schema.names)}")
