@@ -85,17 +85,17 @@ def split(table: Table, n_train: int, seed: int = 0) -> Split:
     return X[train], y[train], X[test], y[test]
 
 
-def benchmark_split(name: str, n_train: int, n_test: int) -> Split:
+def benchmark_split(name: str, n_train: int, n_test: int, seed: int = 0) -> Split:
     """Make the table of one benchmark, cut into training and test rows.
 
     The simulated test rows have their own seed, so they are the same for every `n_train`.
     Covertype is split 80/20 for any `n_train` and `n_test`, unless `n_train` is smaller.
     """
     if name == "simulated":
-        return (*simulated(n_train, seed=0), *simulated(n_test, seed=1))
+        return (*simulated(n_train, seed=2 * seed), *simulated(n_test, seed=2 * seed + 1))
     if name == "covtype":
         table = covertype()
-        X, y, X_test, y_test = split(table, len(table[1]) * 4 // 5)
+        X, y, X_test, y_test = split(table, len(table[1]) * 4 // 5, seed)
         return X[:n_train], y[:n_train], X_test, y_test
     raise ValueError(f"name={name!r} is not one of 'simulated', 'covtype'")
 
@@ -107,8 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default="simulated", choices=["simulated", "covtype"])
     parser.add_argument("--rows", type=float, default=1e6)
     parser.add_argument("--test-rows", type=float, default=2e5)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    parts = benchmark_split(options.data, int(options.rows), int(options.test_rows))
+    parts = benchmark_split(options.data, int(options.rows), int(options.test_rows), options.seed)
     for part, array in zip(PARTS, parts, strict=True):
         np.save(options.folder / f"{part}.npy", np.ascontiguousarray(array))
 

@@ -1,8 +1,10 @@
 """Gradient boosting compared with peers: time to fit and predict, accuracy, memory; one table per size.
 
 Every library runs alone in a separate process, so that the peak memory is its own; repeats
-alternate between the libraries, so that a slow minute of the machine affects all of them. A table
-shows the best time and the largest memory over the repeats.
+alternate between the libraries, so that a slow minute of the machine affects all of them. Every repeat
+has rows of its own (another seed of the simulation, another split). A table shows the best time and the
+largest memory over the repeats, the mean of the test scores with its standard error, and the mean of their
+differences to Hedgerow's on the same rows, with its standard error.
 
 The parent process stays small, and a child makes the data: a system may count the memory of a
 parent at the start of a child as memory of the child.
@@ -10,8 +12,10 @@ parent at the start of a child as memory of the child.
 
 import argparse
 import json
+import math
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +34,7 @@ from peers import LIBRARIES, Task
 HERE = Path(__file__).parent
 SMALL_ROWS = 100_000  # below: several fits per process, and only the first number of leaves
 SMALL_FITS = 5
+SCORES = ("auc", "accuracy", "log_loss")
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,10 @@ def run_child(script: str | Path, arguments: Sequence[str], threads: int, limit:
     return done.stdout
 
 
-def make_data(size: Size, folder: str) -> int:
+def make_data(size: Size, folder: str, seed: int) -> int:
     """Save the arrays of one size and return the number of classes."""
     options = ["--data", size.data, "--rows", str(size.rows), "--test-rows", str(size.test_rows)]
+    options += ["--seed", str(seed)]
     run_child("data.py", [folder, *options], size.threads)
     return 7 if size.data == "covtype" else 2
 
@@ -96,15 +102,15 @@ def fill_kernel_cache(folder: str, task: Task, log: Console) -> None:
 
 
 def measure_all(size: Size, libraries: Sequence[str], repeats: int, log: Console) -> Measurements:
-    """Measure every library `repeats` times, alternately."""
+    """Measure every library on the rows of `repeats` seeds, alternately."""
     runs: dict[str, list[dict[str, float | None]]] = {name: [] for name in libraries}
-    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
-        n_classes = make_data(size, folder)
-        task = Task(n_classes, size.rounds, size.leaves, size.threads)
-        fits = SMALL_FITS if size.rows < SMALL_ROWS else 1
-        if "hedgerow" in libraries:
-            fill_kernel_cache(folder, task, log)
-        for repeat in range(repeats):
+    fits = SMALL_FITS if size.rows < SMALL_ROWS else 1
+    for repeat in range(repeats):
+        with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+            n_classes = make_data(size, folder, repeat)
+            task = Task(n_classes, size.rounds, size.leaves, size.threads)
+            if "hedgerow" in libraries and repeat == 0:
+                fill_kernel_cache(folder, task, log)
             for name in libraries:
                 job = Job(name, folder, task, fits)
                 try:
@@ -118,25 +124,52 @@ def measure_all(size: Size, libraries: Sequence[str], repeats: int, log: Console
                     f"[dim]{repeat + 1}/{repeats} {LIBRARIES[name].name}: "
                     f"fit {figures['fit_s']:.3f} s, peak {figures['peak_mb']:.0f} MB"
                 )
-    return {name: best(figures) for name, figures in runs.items()}
+    return {name: combined(figures, runs.get("hedgerow", [])) for name, figures in runs.items()}
 
 
-def best(runs: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """Combine repeats: the shortest times, the largest memory, the last (equal) quality."""
+def combined(
+    runs: list[dict[str, float | None]], reference: list[dict[str, float | None]]
+) -> dict[str, float | None]:
+    """Combine repeats: the shortest times, the largest memory, the means of the scores and their errors."""
     if not runs:
         return {}
-    combined = dict(runs[-1])
+    figures = dict(runs[-1])
     for key in ("fit_s", "predict_s", "one_row_us"):
-        combined[key] = min(run[key] for run in runs)
+        figures[key] = min(run[key] for run in runs)
     for key in ("peak_mb", "extra_mb"):
-        combined[key] = max(run[key] for run in runs)
-    return combined
+        figures[key] = max(run[key] for run in runs)
+    for key in SCORES:
+        if figures[key] is None:
+            continue
+        scores = [run[key] for run in runs]
+        figures[key], figures[f"{key}_error"] = statistics.mean(scores), standard_error(scores)
+        if len(reference) == len(runs):
+            gained = [run[key] - other[key] for run, other in zip(runs, reference, strict=True)]
+            figures[f"{key}_gained"] = statistics.mean(gained)
+            figures[f"{key}_gained_error"] = standard_error(gained)
+    return figures
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of the mean; infinite for one value."""
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+
+
+def mean_and_error(figures: dict[str, float | None], key: str, signed: bool = False, digits: int = 5) -> str:
+    """Format a mean and its standard error; only the mean if there is one value."""
+    if figures.get(key) is None:
+        return "–"
+    error = figures[f"{key}_error"]
+    text = f"{figures[key]:{'+' if signed else ''}.{digits}f}"
+    return text if math.isinf(error) else f"{text} ± {error:.{digits}f}"
 
 
 def rows_of_table(measurements: Measurements) -> tuple[list[str], list[list[str]]]:
     """Return the header and the cells of one table."""
     binary = any(figures.get("auc") is not None for figures in measurements.values())
+    scores = ["auc"] if binary else ["accuracy", "log_loss"]
     quality = ["test AUC"] if binary else ["test accuracy", "test log-loss"]
+    quality.append(f"{quality[0].removeprefix('test ')} − Hedgerow's")
     header = ["", "fit s", "× Hedgerow", *quality, "peak MB", "extra MB", "predict s", "one row µs"]
     reference = measurements.get("hedgerow", {}).get("fit_s")
     cells = []
@@ -145,13 +178,13 @@ def rows_of_table(measurements: Measurements) -> tuple[list[str], list[list[str]
             cells.append([LIBRARIES[name].name, "did not run", *[""] * (len(header) - 2)])
             continue
         ratio = f"{figures['fit_s'] / reference:.2f}" if reference else "–"
-        scores = ["auc"] if binary else ["accuracy", "log_loss"]
         cells.append(
             [
                 LIBRARIES[name].name,
                 f"{figures['fit_s']:.3f}",
                 ratio,
-                *[f"{figures[score]:.5f}" for score in scores],
+                *[mean_and_error(figures, score) for score in scores],
+                "" if name == "hedgerow" else mean_and_error(figures, f"{scores[0]}_gained", signed=True),
                 f"{figures['peak_mb']:.0f}",
                 f"{figures['extra_mb']:.0f}",
                 f"{figures['predict_s']:.3f}",
@@ -214,7 +247,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--leaves", type=numbers, help="large tables only (simulated: 31,255)")
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=5, help="seeds of the rows")
     parser.add_argument("--libraries", default=",".join(LIBRARIES), help="names of libraries, in order")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument("--json", type=Path, help="also save all figures to this file")
@@ -250,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print all selected tables."""
     options = parse(arguments)
     libraries = options.libraries.split(",")
-    wide = None if sys.stdout.isatty() else 140  # a file has no width
+    wide = None if sys.stdout.isatty() else 160  # a file has no width
     console, log = Console(width=wide), Console(stderr=True, width=wide)
     console.print(machine(), markup=False, highlight=False)
     saved = []

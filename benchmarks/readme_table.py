@@ -4,7 +4,7 @@ One table of rows each for gradient boosting, AdaBoost and random forests, one p
 README.md of this folder describes what is compared and how. A time is that of a fit; for cascades it is the
 time to find all objects in a photograph. "Times faster" is the peer's time over Hedgerow's in this run.
 README.md shows one row for each peer in SHORT, docs/measured.md all rows. Requires the extra `peers`; takes
-seven minutes on an idle machine with two cores.
+nine minutes on an idle machine with two cores.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def gradient_rows(quick: bool, log: Console) -> list[Row]:
     """Compare gradient boosting with all peers."""
     rows = 20_000 if quick else 1_000_000
     size = gradient_boosting.Size("simulated", rows, rows // 5, 31, 100, 2)
-    measured = gradient_boosting.measure_all(size, list(LIBRARIES), 1 if quick else 3, log)
+    measured = gradient_boosting.measure_all(size, list(LIBRARIES), 2 if quick else 5, log)
     ours = measured["hedgerow"]
     work = f"gradient boosting, {rows:,} × 28, 100 rounds of 31 leaves"
     return [
@@ -61,11 +61,16 @@ def gradient_rows(quick: bool, log: Console) -> list[Row]:
             LIBRARIES[name].name,
             figures["fit_s"],
             ours["fit_s"],
-            (f"AUC {figures['auc']:.4f}", f"{ours['auc']:.4f}"),
+            (f"AUC {auc(figures)}", auc(ours)),
         )
         for name, figures in measured.items()
         if name != "hedgerow" and figures
     ]
+
+
+def auc(figures: dict[str, float]) -> str:
+    """Format the mean AUC over seeds and its standard error."""
+    return gradient_boosting.mean_and_error(figures, "auc", digits=4)
 
 
 def adaboost_rows(quick: bool, log: Console) -> list[Row]:

@@ -284,14 +284,15 @@ def test_importances_find_the_column_that_matters():
 # --- rows and weights
 
 
+@pytest.mark.parametrize("resample", [False, True])
 @pytest.mark.parametrize("estimator", [None, Ridge()])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_whole_weight_is_that_many_copies_and_zero_is_no_row(loss, estimator):
+def test_a_whole_weight_is_that_many_copies_and_zero_is_no_row(loss, estimator, resample):
     X, y = noisy()
     weight = np.random.default_rng(2).integers(0, 4, len(y))
     y[weight == 0] = 1e9
     rows = np.random.default_rng(3).permutation(np.repeat(np.arange(len(y)), weight))
-    model = AdaBoostRegressor(estimator, n_estimators=10, loss=loss, resample=False)
+    model = AdaBoostRegressor(estimator, n_estimators=10, loss=loss, resample=resample, random_state=0)
     weighted = model.fit(X, y, sample_weight=weight).predict(X)
     assert model.sample_weights_[weight == 0].tolist() == [0.0] * np.sum(weight == 0)
     copied = clone(model).fit(X[rows], y[rows]).predict(X)

@@ -23,7 +23,7 @@ BOOSTED = [
     AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5, algorithm="samme.r"),
     AnyBoostClassifier(estimator=DecisionStump(), n_estimators=5),
     LogitBoostClassifier(estimator=DecisionTreeRegressor(max_depth=1), n_estimators=5),
-    AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=5),
+    AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=5, random_state=0),
 ]
 
 

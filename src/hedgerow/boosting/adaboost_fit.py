@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats, Keys, RowNumbers
 from hedgerow.binning import BinnedTable, Bins, find_bins
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions, ScoredRows, Step
 from hedgerow.boosting.adaboost_members import MemberLearner
@@ -22,7 +22,7 @@ from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, Median
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.r2 import R2Rule
-from hedgerow.boosting.weak_learners import RowSubset, RowWeights, WeakTreeLearner, class_dtype
+from hedgerow.boosting.weak_learners import Resampler, RowSubset, RowWeights, WeakTreeLearner, class_dtype
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_shards import RemoteRows
 from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
@@ -55,6 +55,7 @@ class AdaBoostOptions(FitOptions):
     median : whether the prediction is the weighted median of the members (AdaBoost.R2)
     tree_rules : limits of trees; None for members of other libraries
     user_edges : the user's bin edges by column; None without any
+    row_keys : hashes of the rows, if members are fitted to rows drawn by their weights
     """
 
     make_rule: Callable[..., FamilyRule]
@@ -65,7 +66,7 @@ class AdaBoostOptions(FitOptions):
     tree_rules: WeakRules | None = None
     max_bins: int = 255
     user_edges: list[Floats | None] | None = None
-    resample: bool = False
+    row_keys: Keys | None = None
 
 
 @dataclass(eq=False)
@@ -96,9 +97,12 @@ def fit_adaboost(
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
         weights = RowWeights(train.sample_weight, train.table.n_rows, options.validation_rows, team)
+        resampler = None
+        if options.row_keys is not None:
+            resampler = Resampler(options.row_keys, train.y, weights, options.rule.seed)
         make_ensemble = _MemberEnsemble if options.tree_rules is None else _TreeEnsemble
         ensemble: _TreeEnsemble | _MemberEnsemble = make_ensemble(
-            train, options, weights, previous[0] if previous else None
+            train, options, weights, resampler, previous[0] if previous else None
         )
         stack.callback(ensemble.close)
         statistics = previous[1].first(previous[0].n_rounds) if previous else RoundStatistics()
@@ -250,7 +254,14 @@ def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
 class _TreeEnsemble:
     """Trees, grown on codes."""
 
-    def __init__(self, train: Dataset, options: AdaBoostOptions, weights: RowWeights, previous: Any) -> None:
+    def __init__(
+        self,
+        train: Dataset,
+        options: AdaBoostOptions,
+        weights: RowWeights,
+        resampler: Resampler | None,
+        previous: Any,
+    ) -> None:
         assert options.tree_rules is not None  # noqa: S101 - `fit_adaboost` has checked it
         team, edges = weights.team, options.user_edges
         is_median = isinstance(previous, MedianTrees)
@@ -264,10 +275,8 @@ class _TreeEnsemble:
         self._team, self._options = team, options
         self._train = code_rows(train.table, self.bins, team)
         self._rows: dict[Table, CodedRows] = {train.table: self._train}
-        self.learner = WeakTreeLearner(
-            self._train.make_grower(options.tree_rules, team),
-            weights, resample=options.resample, seed=options.rule.seed,
-        )  # fmt: skip
+        grower = self._train.make_grower(options.tree_rules, team)
+        self.learner = WeakTreeLearner(grower, weights, resampler)
 
     def encode(self, data: Dataset) -> CodedRows:
         """Return the rows as the fitted learners read them."""
@@ -325,16 +334,22 @@ class _TreeEnsemble:
 class _MemberEnsemble:
     """Clones of an estimator of another library, fitted to X."""
 
-    def __init__(self, train: Dataset, options: AdaBoostOptions, weights: RowWeights, previous: Any) -> None:
+    def __init__(
+        self,
+        train: Dataset,
+        options: AdaBoostOptions,
+        weights: RowWeights,
+        resampler: Resampler | None,
+        previous: Any,
+    ) -> None:
         self._previous, self._train, self._median = previous, train, options.median
         smoothing = 1.0 / (2.0 * weights.n_copies)
         self._empty = VoteModel(
             [], [], options.prediction_type, options.rule.labels, options.n_outputs, smoothing
         )
         self.learner = MemberLearner(
-            options.estimator, train.X, weights, options.prediction_type,
-            resample=options.resample, seed=options.rule.seed,
-        )  # fmt: skip
+            options.estimator, train.X, weights, options.prediction_type, resampler, options.rule.seed
+        )
 
     def encode(self, data: Dataset) -> Any:
         return data.X

@@ -14,7 +14,6 @@ from hedgerow.boosting.weak_learners import ClassTargets, FittedTree, Resampler,
 from hedgerow.growing.weak_tree import LeafIds
 from hedgerow.kernels.cpu.adaboost import sum_by_leaf
 from hedgerow.members import (
-    accepts_weights,
     fit_member,
     indexable_rows,
     predict_classes,
@@ -88,23 +87,28 @@ Fitted = FittedTree | FittedMember
 class MemberLearner:
     """Fits clones of an estimator of another library to X as the user passed it.
 
-    Estimators without `sample_weight` are always fitted to rows drawn by the distribution. The seed is that
-    of the draws and of the clones that have a `random_state`.
+    With a `resampler`, which estimators without `sample_weight` require, they are fitted to rows drawn by the
+    distribution. The seed is that of the clones that have a `random_state`.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, weights: RowWeights, prediction_type: str, *, resample: bool, seed: int
+        self,
+        estimator: Any,
+        X: Any,
+        weights: RowWeights,
+        prediction_type: str,
+        resampler: Resampler | None,
+        seed: int,
     ) -> None:
         self.estimator, self.weights, self.seed = estimator, weights, seed
-        self.X, self._prediction_type = indexable_rows(X), prediction_type
-        self.resample = resample or not accepts_weights(estimator)
+        self.X, self._prediction_type, self.resampler = indexable_rows(X), prediction_type, resampler
         all_train = weights.n_training_rows == weights.n_rows
         self._training_X = self.X if all_train else take_rows(self.X, weights.rows)
-        self._resampler = Resampler(seed)
 
     def fit(self, targets: list[Targets], iteration: int) -> list[FittedMember]:
         """Fit one clone to each target."""
-        self._resampler.start(iteration)
+        if self.resampler is not None:
+            self.resampler.start(iteration)
         first = self.seed + iteration * len(targets)
         return [
             FittedMember(self._member(one, i, first + i, iteration), self.X, one, self._prediction_type)
@@ -120,8 +124,8 @@ class MemberLearner:
         else:
             y, weight = targets.values, targets.weight
             rounded, _ = self.weights.moments(weight, y, targets.max_abs)
-        if self.resample:
-            rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
+        if self.resampler is not None:
+            rows = self.resampler.draw(rounded, index)
             return fit_member(self.estimator, seed, take_rows(self.X, rows), y[rows], step=step)
         used = self.weights.rows
         # A mean of one, not a sum of one: many learners weigh rows against a penalty of fixed size.

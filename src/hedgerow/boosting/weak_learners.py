@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow._typing import Floats, Integers, Keys, RowNumbers
 from hedgerow.growing.grower import Weights
 from hedgerow.growing.weak_shards import ShardedWeakGrower
 from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
@@ -40,6 +40,7 @@ from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
 Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`
+_MOST_DRAWS = 16  # times the number of rows, with large integer weights
 _TARGET_STEPS = 1 << 30  # resolution of a numeric target between 0 and its largest value, when resampling
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
@@ -345,10 +346,20 @@ def split_error(fitted: Any) -> tuple[int, int]:
 
 
 class Resampler:
-    """Draws rows by their weights; a pure function of the seed, the round, the attempt and the target."""
+    """Draws rows by their weights; a pure function of the seed, the round, the attempt and the target.
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    As many rows are drawn as there are training rows, where an integer weight counts as so many rows. They
+    are drawn in the order of their values: neither the order of the rows matters, nor whether equal rows are
+    copies or one row with a weight.
+
+    Parameters
+    ----------
+    row_keys, y : hashes of the rows, and their targets
+    """
+
+    def __init__(self, row_keys: Keys, y: Floats, weights: RowWeights, seed: int) -> None:
+        self._order, self._seed = np.lexsort((y, row_keys)), seed
+        self.n_draws = min(weights.n_copies, _MOST_DRAWS * weights.n_training_rows)
         self._iteration, self._attempt = -1, 0
 
     def start(self, iteration: int) -> None:
@@ -356,29 +367,27 @@ class Resampler:
         self._attempt = self._attempt + 1 if iteration == self._iteration else 0
         self._iteration = iteration
 
-    def draw(self, rounded: Integers, n_draws: int, index: int) -> Integers:
+    def draw(self, rounded: Integers, index: int) -> Integers:
         """Draw row numbers for target number `index`."""
         key = (self._iteration << 32) + (self._attempt << 24) + index
-        return draw_sample(rounded, n_draws, self.seed, key)
+        return self._order[draw_sample(rounded[self._order], self.n_draws, self._seed, key)]
 
 
 class WeakTreeLearner:
-    """Fits trees on codes; with `resample` to rows drawn by the distribution, instead of weighted rows."""
+    """Fits trees on codes; with a `resampler` to rows drawn by the distribution, not to weighted rows."""
 
     def __init__(
         self,
         grower: WeakGrower | ShardedWeakGrower,
         weights: RowWeights,
-        *,
-        resample: bool = False,
-        seed: int = 0,
+        resampler: Resampler | None = None,
     ) -> None:
-        self.grower, self.weights, self.resample = grower, weights, resample
-        self._resampler = Resampler(seed)
+        self.grower, self.weights, self.resampler = grower, weights, resampler
 
     def fit(self, targets: list[Targets], iteration: int) -> list[FittedTree]:
         """Grow one tree for each target."""
-        self._resampler.start(iteration)
+        if self.resampler is not None:
+            self.resampler.start(iteration)
         return [
             self._fit_classes(one, i) if isinstance(one, ClassTargets) else self._fit_numbers(one, i)
             for i, one in enumerate(targets)
@@ -386,12 +395,12 @@ class WeakTreeLearner:
 
     def _fit_classes(self, targets: ClassTargets, index: int) -> FittedTree:
         weight = targets.distribution.rounded
-        if self.resample:
-            weight = self._counts(weight, index)
+        if self.resampler is not None:
+            weight = _row_counts(self.resampler.draw(weight, index), len(weight))
         sample = Sample(weight, _NO_INTEGERS, targets.classes)
         tree, leaf_ids = self.grower.grow_with_leaf_ids(sample, len(targets.labels))
         sums = sample_sums = tree.sums
-        if self.resample:
+        if self.resampler is not None:
             sums = np.zeros_like(sample_sums)
             sum_by_leaf(leaf_ids, targets.classes, targets.distribution.rounded, sums)
         return FittedTree(tree, leaf_ids, sums, sample_sums)
@@ -399,8 +408,8 @@ class WeakTreeLearner:
     def _fit_numbers(self, targets: NumericTargets, index: int) -> FittedTree:
         values, max_abs = targets.values, targets.max_abs
         weight, moment = self.weights.moments(targets.weight, values, max_abs)
-        if self.resample:
-            counts = self._counts(weight, index)
+        if self.resampler is not None:
+            counts = _row_counts(self.resampler.draw(weight, index), len(weight))
             unit = min(_TARGET_STEPS / (max_abs or 1.0), sys.float_info.max)
             weight, moment = counts * _TARGET_STEPS, counts * np.rint(values * unit).astype(np.int64)
         tree, leaf_ids = self.grower.grow_with_leaf_ids(Sample(weight, moment, _NO_CLASSES), 2)
@@ -409,7 +418,6 @@ class WeakTreeLearner:
         target_range = max_abs, float(values.min()), float(values.max())
         return FittedTree(tree, leaf_ids, tree.sums, tree.sums, target_range)
 
-    def _counts(self, rounded: Integers, index: int) -> Integers:
-        """How often each row is drawn, in as many draws as there are training rows."""
-        rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
-        return np.bincount(rows, minlength=len(rounded)).astype(np.int64)
+
+def _row_counts(drawn: Integers, n_rows: int) -> Integers:
+    return np.bincount(drawn, minlength=n_rows).astype(np.int64)

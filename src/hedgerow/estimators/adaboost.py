@@ -40,7 +40,8 @@ class AdaBoostClassifier(AdaBoostClassifierBase):
         with "m1". With several classes, "discrete" is SAMME at half its scale, "m1" requires an error below
         1/2, "real" is SAMME.R, and "gentle" separates each class from the others.
     resample : bool
-        Pass rows drawn by their weights to the learner, instead of weights.
+        Pass rows drawn by their weights to the learner, instead of weights; an integer weight counts as so
+        many rows. The order of the rows does not matter.
     on_chance : {"stop", "restart"}
         What to do when a learner is no better than chance: stop with a warning and keep the rounds so far,
         or draw new random weights and continue (at most ten times in a row).

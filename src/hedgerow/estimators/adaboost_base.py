@@ -8,6 +8,7 @@ import abc
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,11 +33,11 @@ from hedgerow.estimators.decision_trees import (
     WeakTreeEstimator,
 )
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
-from hedgerow.estimators.validation import FitInput, Target
+from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.kernels.cpu.elementary import sigmoid_into
 from hedgerow.losses.base import SoftmaxLink
-from hedgerow.members import indexable_rows, take_rows
+from hedgerow.members import accepts_weights, indexable_rows, take_rows
 from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {  # parameters of all classifiers of the family
@@ -63,6 +64,11 @@ class AdaBoostBase(BoostingBase):
 
     def _has_members(self) -> bool:
         return not isinstance(self._weak_learner(), WeakTreeEstimator)
+
+    def _input_options(self) -> InputOptions:
+        options = super()._input_options()
+        draws = bool(self.resample) or (self._has_members() and not accepts_weights(self._weak_learner()))
+        return replace(options, keep_row_keys=draws)
 
     def _categorical_features(self) -> Any:
         return (
@@ -108,7 +114,7 @@ class AdaBoostBase(BoostingBase):
             tree_rules=learner.weak_rules(criterion) if grows_trees else None,
             max_bins=int(learner.max_bins) if grows_trees else 255,
             user_edges=learner.edges_by_column(data.schema) if grows_trees else None,
-            resample=bool(self.resample),
+            row_keys=data.row_keys,
             estimator=learner,
             **own,
         )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hedgerow._typing import Floats
+from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.boosting.callbacks import Callback
 from hedgerow.estimators import remote_input
@@ -131,6 +131,7 @@ class InputOptions:
     grows_trees : trees are grown on the table, which limits its size.
     multi_output : y may have several columns.
     hash_rows : `row_fingerprints` are computed.
+    keep_row_keys : the input has the `row_keys`.
     """
 
     name: str
@@ -145,6 +146,7 @@ class InputOptions:
     grows_trees: bool = True
     multi_output: bool = False
     hash_rows: bool = False
+    keep_row_keys: bool = False
     n_threads: int = 1
     verbose: int = 0
 
@@ -154,6 +156,7 @@ class FitInput:
     """The validated input of a fit.
 
     train : its weights are multiplied by the weights of the classes.
+    row_keys : 64-bit hashes of the rows of X, if the options ask for them.
     evaluation_fingerprints : for a fit with a checkpoint.
     previous : what a warm start continues: the result of the estimator's `_previous`.
     """
@@ -163,6 +166,7 @@ class FitInput:
     schema: Schema
     fingerprint: DataFingerprint
     row_fingerprints: RowFingerprints | None = None
+    row_keys: Keys | None = None
     evaluation_sets: list[Dataset] = field(default_factory=list)
     evaluation_fingerprints: list[DataFingerprint] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
@@ -246,14 +250,15 @@ def _read_dataset(X: Any, y: Any, sample_weight: Any, options: InputOptions) -> 
 
 def _fingerprints(
     data: Dataset, target: Target, options: InputOptions
-) -> tuple[DataFingerprint, RowFingerprints | None]:
+) -> tuple[DataFingerprint, RowFingerprints | None, Keys | None]:
     table: Any = data.table
     keys, rounded = table_keys(table, options.n_threads, rounded=options.hash_rows)
     fingerprint = DataFingerprint.of(keys, table.n_columns, data.y, data.sample_weight)
+    kept = keys if options.keep_row_keys else None
     if not options.hash_rows or rounded is None or target.n_classes is None:
-        return fingerprint, None
+        return fingerprint, None, kept
     hashes = RowHashes(short(keys), rounded, table.dtype == np.float32)
-    return fingerprint, RowFingerprints.of(hashes, data.y, target.n_classes, data.sample_weight)
+    return fingerprint, RowFingerprints.of(hashes, data.y, target.n_classes, data.sample_weight), kept
 
 
 # --- evaluation sets and callbacks
