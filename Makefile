@@ -7,7 +7,7 @@
 #   make docs    build the documentation into site/
 #   make bench   compare fit time, accuracy and memory with other libraries (ARGS="--quick"; see benchmarks/)
 #   make wheel   build the wheels and the source distribution of a release, and test them in new environments
-#   make table   measure the comparison table of README.md again (nine minutes on an idle machine)
+#   make table   measure the comparison table of README.md again (eight minutes on an idle machine)
 #   make clean   remove everything that other targets created
 
 PYTHON ?= python3
