@@ -159,13 +159,13 @@ _TUNED: dict[str, dict[str, dict[str, Any]]] = {
     "CatBoost": {
         "classification": {
             "iterations": 1000, "learning_rate": 0.08, "depth": 7, "l2_leaf_reg": 1e-5,
-            "random_strength": 0.8, "one_hot_max_size": 15, "leaf_estimation_iterations": 1, "boosting_type": "Plain",
-            "bootstrap_type": "Bernoulli", "subsample": 0.9,
+            "random_strength": 0.8, "one_hot_max_size": 15, "leaf_estimation_iterations": 1,
+            "boosting_type": "Plain", "bootstrap_type": "Bernoulli", "subsample": 0.9,
         },
         "regression": {
             "iterations": 1000, "learning_rate": 0.09, "depth": 9, "l2_leaf_reg": 1e-5,
-            "random_strength": 0.0, "one_hot_max_size": 20, "leaf_estimation_iterations": 20, "boosting_type": "Plain",
-            "bootstrap_type": "Bernoulli", "subsample": 0.9,
+            "random_strength": 0.0, "one_hot_max_size": 20, "leaf_estimation_iterations": 20,
+            "boosting_type": "Plain", "bootstrap_type": "Bernoulli", "subsample": 0.9,
         },
     },
 }  # fmt: skip
