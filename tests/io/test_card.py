@@ -193,7 +193,7 @@ DAMAGES = {
     "no number": {"delta": "0.05"},
     "bounds": {"bounds": [{"name": "x"}]},
     "bounds of bounds": {"bounds": [[]]},
-    "unmet": {"unmet": 3},
+    "inapplicable": {"inapplicable": 3},
     "training": {"of_training": [["x", None]]},
     "pairs": {"of_training": [["x", 1.0, 2.0]]},
     "not finite": {"chance_error": float("nan")},

@@ -263,7 +263,7 @@ def test_other_files_are_refused(content, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["model", "delta", "chance_error", "bounds", "unmet", "of_training", "notes"]
+    "name", ["model", "delta", "chance_error", "bounds", "inapplicable", "of_training", "notes"]
 )
 def test_a_missing_field_is_refused(name):
     given = certificate().to_dict()
@@ -280,7 +280,7 @@ def test_a_missing_field_is_refused(name):
         {"bounds": "abc"},
         {"bounds": [{"name": "x"}]},
         {"bounds": [{**HOLD_OUT.__dict__, "more": 1}]},
-        {"unmet": {"name": "x", "reason": "y"}},
+        {"inapplicable": {"name": "x", "reason": "y"}},
         {"of_training": [["a"]]},
         {"of_training": [["a", "b"]]},
         {"notes": 5},

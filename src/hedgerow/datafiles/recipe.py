@@ -30,9 +30,8 @@ TASKS = ("classification", "regression")
 LABELS = ("text", "integer", "boolean", "number")
 PLANNED = ("number", "boolean", "category", "date")
 _LISTS = ("columns", "dropped", "notes")
-_KEYS = ("target", "task", "labels_are", *_LISTS)
-_OLD = {"missing": [], "decimal": "", "encoding": ""}  # of recipes written before these keys existed
-_OLD_COLUMN = {"formats": [], "decimal": "", "kept": []}
+_KEYS = ("target", "task", "labels_are", *_LISTS, "missing", "decimal", "encoding")
+_COLUMN_KEYS = ("name", "kind", "parts", "formats", "decimal", "kept")
 DECIMALS = ("", ".", ",")
 
 
@@ -298,8 +297,7 @@ class Recipe:
         ValueError
             In one line, if a value is not one that `to_dict` returns.
         """
-        content = _OLD | content if isinstance(content, dict) else content
-        _CHECK.fields(content, (*_KEYS, *_OLD), "the recipe")
+        _CHECK.fields(content, _KEYS, "the recipe")
         lists = {name: _CHECK.items(content[name], f"recipe: {name}") for name in _LISTS}
         target = _CHECK.text(content["target"], "recipe: target")
         columns = tuple(map(_planned, lists["columns"]))
@@ -404,8 +402,7 @@ def to_labels(values: pa.ChunkedArray, name: str, labels: str) -> NDArray[Any]:
 
 
 def _planned(entry: Any) -> PlannedColumn:
-    entry = _OLD_COLUMN | entry if isinstance(entry, dict) else entry
-    _CHECK.fields(entry, ("name", "kind", "parts", *_OLD_COLUMN), "recipe: a column")
+    _CHECK.fields(entry, _COLUMN_KEYS, "recipe: a column")
     name = _CHECK.text(entry["name"], "recipe: name")
     kind = _CHECK.choice(entry["kind"], PLANNED, "recipe: kind")
     listed = _CHECK.items(entry["parts"], "recipe: parts")

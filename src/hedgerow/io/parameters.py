@@ -10,8 +10,8 @@ None, bool, int, finite float and str are written as they are, in lists too. Oth
     an estimator           {"estimator": "DecisionTreeClassifier", "parameters": {"max_depth": 2, ...}}
     ... of scikit-learn    {"skops": 0}
 
-Parameters that cannot change a model (threads, printing) are left out, and so are a parameter `estimator`
-that is None and those of `ADDED` at their defaults. Parameters that a file does not have take their defaults.
+Parameters that cannot change a model (threads, printing) are left out, and so is a parameter `estimator` that
+is None. Parameters that a file does not have take their defaults.
 """
 
 import contextlib
@@ -175,12 +175,6 @@ def _label_dtype(name: Any, values: list[Any]) -> np.dtype[Any]:
 
 MAX_LEVELS = 5  # of nested estimators: checking one takes four times as long as checking its own
 LEFT_OUT = frozenset({"n_jobs", "verbose"})  # no influence on the model
-ADDED = frozenset(  # later than the first files: left out at their defaults, so that these keep their bytes
-    {
-        "bagging_temperature", "drop_rate", "learning_rate_decay", "max_categories_for_sets", "max_drop",
-        "max_leaf_step", "sampling", "growth_policy", "random_strength",
-    }
-)  # fmt: skip
 CLASSES: dict[str, type[Any]] = {name: getattr(estimators, name) for name in estimators.__all__}
 
 
@@ -211,9 +205,6 @@ def write_parameters(estimator: Any, writer: Writer, level: int = 0) -> dict[str
             values["random_state"] = None
     if callable(values.get("oob_score")):
         values["oob_score"] = True
-    for name in ADDED & set(values):
-        if values[name] == signature(type(estimator)).parameters[name].default:
-            del values[name]
     learner = values.pop("estimator", None)
     written = {name: encode(value, name) for name, value in values.items() if name not in LEFT_OUT}
     return written if learner is None else written | {"estimator": write_spec(learner, writer, level + 1)}

@@ -269,7 +269,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as numbers, strings and lists."""
         fields = {
-            _INAPPLICABLE if name == "inapplicable" else name: value
+            name: value
             for name, value in asdict(self).items()
             if value or name != "subject"  # most certificates are of the model itself
         }
@@ -286,8 +286,9 @@ class Certificate:
             skipped = ("format", "condition of all bounds")
             fields = {name: value for name, value in content.items() if name not in skipped}
             fields["bounds"] = tuple(Bound(**_typed(bound)) for bound in fields["bounds"])
-            inapplicable = fields.pop(_INAPPLICABLE)
-            fields["inapplicable"] = tuple(InapplicableBound(**_typed(bound)) for bound in inapplicable)
+            fields["inapplicable"] = tuple(
+                InapplicableBound(**_typed(bound)) for bound in fields["inapplicable"]
+            )
             fields["of_training"] = tuple(
                 (_CHECKER.text(name, "name"), _CHECKER.number(value, name))
                 for name, value in fields["of_training"]
@@ -319,7 +320,6 @@ class Certificate:
         return cls.from_dict(content)
 
 
-_INAPPLICABLE = "unmet"  # name of the field in files
 _CHECKER = JsonChecker()
 
 
