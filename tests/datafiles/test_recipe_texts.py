@@ -5,7 +5,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from hedgerow.datafiles import DataFileError, ReadOptions, Recipe, TypedTable, make_recipe
+from hedgerow.datafiles import DataFileError, ReadOptions, TypedTable, make_recipe
 from hedgerow.datafiles.databases import read_duckdb
 from hedgerow.datafiles.encodings import check_encoding, to_utf8
 
@@ -55,16 +55,6 @@ def test_other_forms_of_dates_keep_the_order_of_training():
 def test_texts_that_do_not_fit_are_refused(columns, message):
     with pytest.raises(DataFileError, match=message):
         features(**columns)
-
-
-def test_recipes_without_the_newer_keys_are_read():
-    content = make_recipe(pa.table({"a": range(N), "y": ["no", "yes"] * 20}), "y").to_dict()
-    for key in ("missing", "decimal", "encoding"):
-        del content[key]
-    for column in content["columns"]:
-        for key in ("formats", "decimal", "kept"):
-            del column[key]
-    assert Recipe.from_dict(content).columns[0].decimal == ""
 
 
 def test_columns_are_copied_as_they_were_written_unless_their_type_is_certain():

@@ -1,4 +1,6 @@
-"""Write the files of format 1 in this folder. After the first release they are kept: later versions must read them.
+"""Write the files of format 1 in this folder.
+
+After the first release they are not written again: later versions must read them.
 
 Each model has a JSON file of a few rows and its predictions for them. All but the cascade have the card CARD,
 and `certified` has a certificate. `foreign` and `pipeline` have members of scikit-learn.
