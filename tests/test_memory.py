@@ -148,7 +148,7 @@ def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
     )
     medians = hr.AdaBoostRegressor(**FEW).fit(X, numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
-    monkeypatch.setattr(base, "_FEW_PREDICTIONS", 0)
+    monkeypatch.setattr(base, "_MAX_UNCHECKED_PREDICTIONS", 0)
     for predict in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
         with pytest.raises(MemoryError, match="300 rows"):
             predict(X)

@@ -89,6 +89,8 @@ def test_names_for_type_checkers_are_those_that_are_loaded_on_demand(package):
         node for node in ast.parse(Path(package.__file__).read_text("utf-8")).body if type(node) is ast.If
     )
     imported = {alias.name: line.module for line in block.body for alias in line.names}
+    star = imported.pop("*", None)
+    imported |= dict.fromkeys(import_module(star).__all__ if star else (), star)
     assert set(imported) == set(package.__all__) - {"__version__"}
     for name, module in imported.items():
         assert getattr(package, name) is getattr(import_module(module), name)

@@ -6,28 +6,12 @@ for any number of threads and any chunking (tested on x86-64, and on aarch64 in 
 
 from typing import TYPE_CHECKING
 
+from hedgerow import estimators
 from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
     from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
-    from hedgerow.estimators import (
-        AdaBoostClassifier,
-        AdaBoostRegressor,
-        AnyBoostClassifier,
-        BaggingClassifier,
-        BaggingRegressor,
-        DecisionStump,
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        GradientBoostingClassifier,
-        GradientBoostingRegressor,
-        LogitBoostClassifier,
-        RandomForestClassifier,
-        RandomForestRegressor,
-        SchapireBoostClassifier,
-    )
+    from hedgerow.estimators import *  # noqa: F403 - its __all__
     from hedgerow.estimators.checkpoint import Checkpoint
     from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
     from hedgerow.streams import Stream
@@ -35,26 +19,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AdaBoostClassifier",
-    "AdaBoostRegressor",
-    "AnyBoostClassifier",
-    "BaggingClassifier",
-    "BaggingRegressor",
     "Checkpoint",
-    "DecisionStump",
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
     "EarlyStopping",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-    "LogitBoostClassifier",
     "ModelFileError",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
     "Round",
-    "SchapireBoostClassifier",
     "Stream",
     "TimeLimit",
     "__version__",
@@ -63,29 +31,13 @@ __all__ = [
     "load_certificate",
     "save",
 ]
+__all__ += estimators.__all__
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "hedgerow.boosting.callbacks": ["EarlyStopping", "Round", "TimeLimit"],
-        "hedgerow.estimators": [
-            "AdaBoostClassifier",
-            "AdaBoostRegressor",
-            "AnyBoostClassifier",
-            "BaggingClassifier",
-            "BaggingRegressor",
-            "DecisionStump",
-            "DecisionTreeClassifier",
-            "DecisionTreeRegressor",
-            "ExtraTreesClassifier",
-            "ExtraTreesRegressor",
-            "GradientBoostingClassifier",
-            "GradientBoostingRegressor",
-            "LogitBoostClassifier",
-            "RandomForestClassifier",
-            "RandomForestRegressor",
-            "SchapireBoostClassifier",
-        ],
+        "hedgerow.estimators": estimators.__all__,
         "hedgerow.estimators.checkpoint": ["Checkpoint"],
         "hedgerow.io": ["ModelFileError", "load", "load_card", "load_certificate", "save"],
         "hedgerow.streams": ["Stream"],

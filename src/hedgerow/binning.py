@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats, Floats, Integers, Keys
-from hedgerow.dtypes import CODE, MAX_BINS, MOST_ROWS, WIDE_CODE
+from hedgerow._typing import CODE, MAX_BINS, MAX_ROWS, WIDE_CODE, AnyFloats, Floats, Integers, Keys
 from hedgerow.kernels.cpu.binning import add_keys, cut_positions, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
@@ -205,8 +204,8 @@ def check_counts(n_rows: int, n_columns: int) -> None:
     Traceback (most recent call last):
     ValueError: X has 5,000,000,000 rows; at most 4,294,967,295 are allowed: take a sample
     """
-    if n_rows > MOST_ROWS:
-        raise ValueError(f"X has {n_rows:,} rows; at most {MOST_ROWS:,} are allowed: take a sample")
+    if n_rows > MAX_ROWS:
+        raise ValueError(f"X has {n_rows:,} rows; at most {MAX_ROWS:,} are allowed: take a sample")
     if n_columns > MOST_COLUMNS:
         raise ValueError(
             f"X has {n_columns:,} columns; at most {MOST_COLUMNS:,} are allowed: leave some out, or hash "

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hedgerow._typing import MAX_BINS
 from hedgerow.binning import check_counts, row_stride
-from hedgerow.dtypes import MAX_BINS
 from hedgerow.growing.grower import slots_for
 from hedgerow.kernels.cpu.forest import MOST_NODES
 from hedgerow.kernels.cpu.records import NODE, SPLIT
@@ -54,7 +54,8 @@ class FitSize:
     is_remote : bool
         Whether other processes hold the rows.
     codes_in_memory : callable or None
-        For a table in files: how many of so many bytes of codes are in memory, not in a file.
+        For a table in files: the function from the number of bytes of codes to the number of them that are
+        in memory, not in a file.
     """
 
     name: str
@@ -297,7 +298,7 @@ def forest_thread_bytes(n_rows: int) -> int:
 def forest_tree_leaves(
     n_drawn: int, min_samples_leaf: int, max_leaf_nodes: int | None, max_depth: int | None
 ) -> int:
-    """Return the most leaves of a tree on so many rows; raise an error if nodes cannot be numbered.
+    """Return the largest number of leaves of a tree on `n_drawn` rows; refuse more than can be numbered.
 
     >>> forest_tree_leaves(1000, 5, None, 3)
     8

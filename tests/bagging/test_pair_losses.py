@@ -153,7 +153,7 @@ def test_losses_of_a_forest_are_those_of_its_trees(kind, n_classes, leaves):
     found = model.vote_losses(other, labels)
     assert_sums(found, oracle.forest_losses(model, other, numbers_of(model, labels), left_out=False))
     assert np.all(found.counts == 80)
-    assert found.doubts == ()
+    assert found.caveats == ()
 
 
 def test_losses_with_categorical_columns():
@@ -169,9 +169,9 @@ def test_weights_of_rows_do_not_move_the_losses_but_raise_a_doubt():
     model = RandomForestClassifier(40, max_samples=0.4, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
     assert_sums(model.oob_losses_, oracle.forest_losses(model, X, y, left_out=True))
-    assert len(model.oob_losses_.doubts) == 1
-    assert "sample_weight" in model.oob_losses_.doubts[0]
-    assert model.fit(X, y, np.full(len(y), 2.0)).oob_losses_.doubts == ()
+    assert len(model.oob_losses_.caveats) == 1
+    assert "sample_weight" in model.oob_losses_.caveats[0]
+    assert model.fit(X, y, np.full(len(y), 2.0)).oob_losses_.caveats == ()
 
 
 def test_threads_and_blocks_do_not_change_the_losses_of_a_forest(monkeypatch):

@@ -12,13 +12,13 @@ from scipy import sparse
 import oracle
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import (
-    MOST_COPIES,
+    MAX_COPIES_PER_ROW,
     BootstrapSampler,
     SamplingPool,
     bootstrap_counts,
     chosen_columns,
+    integer_weights,
     sample_without,
-    tickets,
     weighted_counts,
 )
 from hedgerow.kernels.cpu import random
@@ -102,7 +102,7 @@ def test_rows_are_drawn_in_proportion_to_their_weights():
     total = np.zeros(5)
     for member in range(200):
         out = np.empty(5, np.int64)
-        weighted_counts(np.cumsum(tickets(weight)), 100, 3, member, out)
+        weighted_counts(np.cumsum(integer_weights(weight)), 100, 3, member, out)
         total += out
     expected = 20_000 * weight / weight.sum()
     assert np.sum((total - expected) ** 2 / expected) < 18.5  # chi square, 4 degrees, 0.1 %
@@ -111,7 +111,7 @@ def test_rows_are_drawn_in_proportion_to_their_weights():
 @QUICK
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
 def test_tickets_are_positive_and_in_proportion(weights):
-    found = tickets(np.array(weights))
+    found = integer_weights(np.array(weights))
     assert found.min() >= 1
     assert 2**60 < sum(found.tolist()) < 2**62
     heavy = np.argmax(weights)
@@ -236,8 +236,8 @@ def test_a_share_is_of_copies_of_rows_or_of_rows():
         (1.0, 1.0, 1.0, 1.0): 4,
         (2.0, 0.0, 3.0, 1.0): 6,  # whole: copies
         (0.5, 0.0, 3.0, 1.0): 3,  # rows
-        (MOST_COPIES * 4.0, 0.0, 0.0, 0.0): 1,  # too many for copies
-        (MOST_COPIES * 1.0, 0.0, 0.0, 0.0): MOST_COPIES,
+        (MAX_COPIES_PER_ROW * 4.0, 0.0, 0.0, 0.0): 1,  # too many for copies
+        (MAX_COPIES_PER_ROW * 1.0, 0.0, 0.0, 0.0): MAX_COPIES_PER_ROW,
     }
     for weight, size in sizes.items():
         weights = None if weight is None else np.array(weight)

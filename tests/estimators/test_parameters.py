@@ -15,7 +15,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.estimators import validation
-from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import check_parameters, flag, integer, none, number, one_of
 from hedgerow.kernels.cpu.grow import grow
 
 NAN, INF = float("nan"), float("inf")
@@ -222,11 +222,11 @@ def test_fit_accepts_allowed_values(make, good):
 
 def test_messages_of_parameters():
     allowed = {
-        "share": real(0, 1, above=True),
-        "open": real(0, 1, above=True, below=True),
-        "size": real(0),
-        "count": whole(1) | nothing(),
-        "bins": whole(2, 255),
+        "share": number(0, 1, above=True),
+        "open": number(0, 1, above=True, below=True),
+        "size": number(0),
+        "count": integer(1) | none(),
+        "bins": integer(2, 255),
         "mode": flag() | one_of("auto"),
     }
     fine = {"share": 1.0, "open": 0.5, "size": 0.0, "count": None, "bins": 2, "mode": "auto"}

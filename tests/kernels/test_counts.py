@@ -24,9 +24,9 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from hedgerow._typing import MAX_ROWS
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import check_counts, find_bins
-from hedgerow.dtypes import MOST_ROWS
 from hedgerow.growing.grower import Quantiser, Weights
 from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_stump_sides, wrong_weight
 from hedgerow.kernels.cpu.binning import add_code_keys, cut_positions, encode, store_rows
@@ -224,7 +224,7 @@ def test_table_of_more_than_two_to_the_31_values_is_fitted_and_predicted():
     "model", [GradientBoostingClassifier(), RandomForestRegressor(), DecisionStump(), BaggingClassifier()]
 )
 def test_fit_rejects_more_rows_than_row_numbers(model):
-    X = np.broadcast_to(np.float64(0.0), (MOST_ROWS + 1, 2))
+    X = np.broadcast_to(np.float64(0.0), (MAX_ROWS + 1, 2))
     message = r"^X has 4,294,967,296 rows; at most 4,294,967,295 are allowed: take a sample$"
     with pytest.raises(ValueError, match=message):
         model.fit(X, [0, 1])
@@ -263,7 +263,7 @@ def test_last_column_number_is_used():
 
 
 def test_as_many_rows_and_columns_as_have_numbers_are_allowed():
-    check_counts(MOST_ROWS, MOST_COLUMNS)
+    check_counts(MAX_ROWS, MOST_COLUMNS)
 
 
 def test_trees_of_too_many_nodes_are_rejected():

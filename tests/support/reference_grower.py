@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import CODE
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.dtypes import CODE
 from hedgerow.growing.grower import GrownTree, GrowthOptions, RowStatistics, make_nodes
 from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.histogram import sum_statistics

@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import CODE, Floats, Integers
 from hedgerow.binning import BinnedTable, Bins, column_edges
-from hedgerow.dtypes import CODE
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.random import TARGET_PARTS, draw_rows
 from hedgerow.table import Schema, Table

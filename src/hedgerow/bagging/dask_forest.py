@@ -37,9 +37,9 @@ from hedgerow.voting import VotingTree
 if TYPE_CHECKING:
     from hedgerow.bagging.forest import TreeTask
 
-_AHEAD = 2  # trees per thread of a worker that may be grown before they are collected
+_TREES_PER_THREAD = 2  # trees per thread of a worker that may be grown before they are collected
 _STEP = 0.5  # seconds between two checks of a pending tree
-_MOST_LOSSES = 20  # of the codes, before the next tree is grown
+_MAX_LOSSES = 20  # of the codes, before the next tree is grown
 _LINE = 64  # bytes of a cache line
 _GROWING = "growing trees on the workers"
 _SENDING = "sending codes to the workers"
@@ -125,7 +125,8 @@ class DaskTreeGrower:
         workers = require_workers(client, settings)
         n_rows = task.sampler.draws.pool.n_rows
         require_worker_memory(workers, n_bytes(task), n_rows)
-        self._window = _AHEAD * max(1, sum(int(info.get("nthreads", 1)) for info in workers.values()))
+        n_threads = sum(int(info.get("nthreads", 1)) for info in workers.values())
+        self._window = _TREES_PER_THREAD * max(1, n_threads)
         self._task = self._scatter()
 
     def fit(self, targets: int, iteration: int) -> VotingTree:
@@ -158,7 +159,7 @@ class DaskTreeGrower:
 
     def _scatter(self) -> Future:
         """Send the task to all workers; again if one of them is lost meanwhile."""
-        for _ in range(_MOST_LOSSES):
+        for _ in range(_MAX_LOSSES):
             key = f"hedgerow-tree-task-{uuid4().hex}"
             try:
                 direct, timeout = self._settings.direct, self._settings.timeout
@@ -174,7 +175,7 @@ class DaskTreeGrower:
             time.sleep(_STEP)  # until the scheduler has noticed the loss
             require_workers(self._client, self._settings)
         raise ConnectionError(
-            f"{_SENDING}: workers were lost {_MOST_LOSSES} times meanwhile; check their logs and fit again"
+            f"{_SENDING}: workers were lost {_MAX_LOSSES} times meanwhile; check their logs and fit again"
         )
 
     def _submit(self, number: int) -> Future:
@@ -242,9 +243,9 @@ class DaskTreeGrower:
         """Send the codes again and resubmit all pending trees."""
         check_connected(self._client)
         self._n_losses += 1
-        if self._n_losses > _MOST_LOSSES:
+        if self._n_losses > _MAX_LOSSES:
             raise ConnectionError(
-                f"{_GROWING}: all workers that held the codes were lost {_MOST_LOSSES} times without "
+                f"{_GROWING}: all workers that held the codes were lost {_MAX_LOSSES} times without "
                 "a new tree; check their logs and fit again"
             )
         require_workers(self._client, self._settings)

@@ -33,7 +33,7 @@ from hedgerow.table.table import Dataset, value_bits
 from hedgerow.threads import Team
 from hedgerow.voting import BinnedRows, ForestModel, VoteForest, VotingTree
 
-_AHEAD = 2  # trees per thread that may be grown before they are collected
+_TREES_PER_THREAD = 2  # trees per thread that may be grown before they are collected
 _FACTOR_BITS = 49  # of a class weight times all draws
 _ROW_WEIGHT_BITS = 30  # of row weights if there are class weights too, which then have as many
 
@@ -154,7 +154,7 @@ class ThreadedTreeGrower:
         self._task, self._numbers, self._own = task, iter(numbers), local()
         self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
         self._pending: deque[Future[VotingTree]] = deque()
-        self._window = n_threads * _AHEAD
+        self._window = n_threads * _TREES_PER_THREAD
 
     def fit(self, targets: int, iteration: int) -> VotingTree:
         """Return the next tree."""

@@ -146,7 +146,7 @@ class OutOfBagTrees:
 
     @classmethod
     def of(cls, in_bag: NDArray[np.uint8], n_rows: int) -> "OutOfBagTrees":
-        """in_bag : uint8 (trees, bytes), bits of the rows that each tree was trained on."""
+        """Find the trees of every row from `in_bag`, uint8 (trees, bytes): bits of the rows of each tree."""
         n_trees = len(in_bag)
         bits = np.empty((n_rows, -(-n_trees // 8)), np.uint8)
         for group in range(bits.shape[1]):

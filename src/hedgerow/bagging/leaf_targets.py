@@ -35,7 +35,7 @@ from hedgerow.kernels.cpu.leaf_targets import (
 from hedgerow.voting import CodedRows, VoteForest, VotingTree
 
 _CHUNK_LEAVES = 1 << 20  # rows times trees whose leaves a thread holds: 8 MB
-_MOST_TREES = 2**22  # times the units of a tree this is 2**62
+_MAX_TREES = 2**22  # times the units of a tree this is 2**62
 _LEAST_ROWS = 64  # of a chunk: for fewer, starting a thread takes longer than it saves
 
 
@@ -178,9 +178,9 @@ class LeafTargets:
         return out
 
     def _check_forest(self, forest: VoteForest) -> None:
-        if forest.n_trees > _MOST_TREES:
+        if forest.n_trees > _MAX_TREES:
             raise ValueError(
-                f"{forest.n_trees:,} trees are too many for quantiles: {_MOST_TREES:,} are allowed"
+                f"{forest.n_trees:,} trees are too many for quantiles: {_MAX_TREES:,} are allowed"
             )
         if len(self.starts) - 1 != len(forest.values):
             raise ValueError(

@@ -112,7 +112,7 @@ def fit_to_sample(task: MemberTask, number: int) -> Any:
     )  # fmt: skip
 
 
-class _MembersAhead:
+class _ParallelMembers:
     """The weak learner of the loop: returns members that jobs fit ahead."""
 
     def __init__(self, task: MemberTask, numbers: range, runner: JobRunner) -> None:
@@ -149,16 +149,16 @@ def fit_bagging(
 ) -> FittedBagging:
     """Fit members until there are `n_rounds`; the previous ones come first."""
     rule = IndependentMembers(list(previous))
-    ahead = _MembersAhead(task, range(len(previous), options.n_rounds), runner)
+    learner = _ParallelMembers(task, range(len(previous), options.n_rounds), runner)
     try:
         run_rounds(
-            rule, ahead, options, len(previous),
+            rule, learner, options, len(previous),
             has_evaluation_sets=False, snapshot=lambda *_: FittedBagging(list(rule.members), task.sampler),
         )  # fmt: skip
     except BaseException:
-        deque(ahead.stop(), maxlen=0)  # the jobs end, and joblib does not warn of unused results
+        deque(learner.stop(), maxlen=0)  # the jobs end, and joblib does not warn of unused results
         raise
-    rule.members.extend(ahead.stop())  # there are some only after an interrupt
+    rule.members.extend(learner.stop())  # there are some only after an interrupt
     if not rule.members:
         raise KeyboardInterrupt  # before the first member: there is no model
     return FittedBagging(rule.members, task.sampler)

@@ -27,7 +27,7 @@ Losses = NDArray[np.int16]  # (rows, voters), in steps, or IN_BAG
 
 STEPS = 4096
 IN_BAG = -1  # in place of a loss: the voter was trained on the row
-_BLOCK_ROWS = 4096  # of a matrix product: float32 holds sums of so many losses exactly
+_BLOCK_ROWS = 4096  # of a matrix product: float32 holds sums of that many losses exactly
 
 
 def loss_steps(predicted: Floats, classes: Integers) -> NDArray[np.int16]:
@@ -61,7 +61,7 @@ class PairLosses:
         Sums, over the same rows, of l (1 - l') + l' (1 - l), the probability that two voters with the losses
         l and l' predict different classes, in squared steps; (0, 0) for more than two classes.
     n_classes : int
-    doubts : tuple of str
+    caveats : tuple of str
         Reasons why the rows may not be like new ones; empty if there are none.
 
     Examples
@@ -81,7 +81,7 @@ class PairLosses:
     counts: Integers
     differences: Integers
     n_classes: int
-    doubts: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -89,7 +89,7 @@ class PairLosses:
         chunks: Iterable[Losses],
         n_voters: int,
         n_classes: int,
-        doubts: tuple[str, ...] = (),
+        caveats: tuple[str, ...] = (),
         n_threads: int = 1,
     ) -> "PairLosses":
         """Add up the losses (rows, voters) of chunks of rows."""
@@ -109,7 +109,7 @@ class PairLosses:
         losses, products, counts, single = (sum(arrays) for arrays in zip(*sums, strict=True))
         differences = STEPS * (single + single.T) - 2.0 * products if n_classes == 2 else np.empty((0, 0))
         integers = [array.astype(np.int64) for array in (losses, products, counts, differences)]
-        return cls(integers[0], integers[1], integers[2], integers[3], n_classes, doubts)
+        return cls(integers[0], integers[1], integers[2], integers[3], n_classes, caveats)
 
     @property
     def n_voters(self) -> int:

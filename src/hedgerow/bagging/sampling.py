@@ -1,10 +1,10 @@
 """Samples of rows and columns: pure functions of the seed and the number of the member.
 
 Rows are drawn with replacement, as counts per row, or without, as a set. With sample weights every row has a
-number of tickets, and tickets are drawn:
+integer weight, its number of copies in the list that is drawn from:
 
-    weight   2   0   1          an integer weight is the number of tickets
-    ends     2   2   3          ticket t is row 0 for t < 2, row 2 for t = 2
+    weight   2   0   1          an integer sample weight is the number of copies
+    ends     2   2   3          copy i is row 0 for i < 2, row 2 for i = 2
 
 A draw is a position in a `SamplingPool`, in which rows are sorted by their keys (hashes of their values). So
 a sample depends neither on the order of the rows nor on whether a row has weight 2 or occurs twice.
@@ -31,8 +31,8 @@ from hedgerow.kernels.cpu.random import (
 )
 from hedgerow.threads import Team
 
-_TICKETS = 2.0**61  # of all rows, if weights are not integers
-MOST_COPIES = 16  # per row on average: larger integer weights are proportions, see `SamplingPool.of`
+_TOTAL_WEIGHT = 2.0**61  # of all rows, if weights are not integers
+MAX_COPIES_PER_ROW = 16  # per row on average: larger integer weights are proportions, see `SamplingPool.of`
 
 
 def count_or_share(name: str, value: Any, n: int, counted: str) -> int:
@@ -62,9 +62,10 @@ def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDA
 
 
 def weighted_counts(ends: Integers, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
-    """Count how often each row is drawn with replacement, in proportion to its tickets.
+    """Count how often each row is drawn with replacement, in proportion to its integer weight.
 
-    ends : int64 (n_rows,), cumulative sums of the tickets. One per row gives the draws of `bootstrap_counts`.
+    ends : int64 (n_rows,), cumulative sums of the integer weights; the draws with weights of 1 are those
+        of `bootstrap_counts`.
 
     >>> counts = np.empty(3, np.uint8)
     >>> weighted_counts(np.array([2, 2, 3]), 6, seed=0, member=0, out=counts)
@@ -112,10 +113,10 @@ def chosen_columns(
     return columns if shuffle else np.sort(columns)
 
 
-def tickets(weight: Floats) -> Integers:
+def integer_weights(weight: Floats) -> Integers:
     """Integers in proportion to positive weights, about 2**61 in total and at least 1 each."""
     scaled = np.ldexp(weight, -math.frexp(float(weight.max()))[1])  # neither sum nor scale overflows
-    scale = _TICKETS / math.fsum(scaled)
+    scale = _TOTAL_WEIGHT / math.fsum(scaled)
     return np.maximum(np.rint(scaled * scale), 1.0).astype(np.int64)
 
 
@@ -125,7 +126,7 @@ class SamplingPool:
 
     n_rows : rows of the table.
     order : uint32 (p,), the rows of positive weight, sorted by their keys.
-    ends : int64 (p,), cumulative sums of their tickets; empty for one ticket each.
+    ends : int64 (p,), cumulative sums of their integer weights; empty if all are 1.
     size : what fractions refer to: the number of copies if weights are integers, otherwise of rows.
     """
 
@@ -136,9 +137,9 @@ class SamplingPool:
 
     @classmethod
     def of(cls, keys: Keys, sample_weight: Floats | None, *, by_weight: bool) -> "SamplingPool":
-        """Sort rows by key; with `by_weight`, set tickets in proportion to the weights.
+        """Sort rows by key; with `by_weight`, set integer weights in proportion to the weights.
 
-        Integer weights are copies as long as there are at most `MOST_COPIES` times as many copies as rows.
+        Integer weights are copies as long as these are at most `MAX_COPIES_PER_ROW` times the rows.
         Larger ones, such as the thousands of persons that a row of a survey represents, are proportions: a
         sample of that size would only repeat rows.
         """
@@ -147,9 +148,9 @@ class SamplingPool:
         size, ends = len(order), np.empty(0, np.int64)
         if by_weight and weights.copies.size:
             ends = np.cumsum(weights.copies[order])
-            size = int(ends[-1]) if ends[-1] <= MOST_COPIES * size else size
+            size = int(ends[-1]) if ends[-1] <= MAX_COPIES_PER_ROW * size else size
         elif by_weight and weights.weight.size:
-            ends = np.cumsum(tickets(weights.weight[order]))
+            ends = np.cumsum(integer_weights(weights.weight[order]))
         return cls(len(keys), order, ends, size)
 
 
@@ -232,13 +233,13 @@ class BootstrapSampler:
 
     def same_as(self, other: "BootstrapSampler") -> bool:
         """Whether both draw the same samples."""
-        pool, theirs = self.pool, other.pool
+        own_pool, other_pool = self.pool, other.pool
         names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "shuffle_columns", "seed")
         return (
-            pool.n_rows == theirs.n_rows
+            own_pool.n_rows == other_pool.n_rows
             and all(getattr(self, name) == getattr(other, name) for name in names)
-            and np.array_equal(pool.order, theirs.order)
-            and np.array_equal(pool.ends, theirs.ends)
+            and np.array_equal(own_pool.order, other_pool.order)
+            and np.array_equal(own_pool.ends, other_pool.ends)
         )
 
 

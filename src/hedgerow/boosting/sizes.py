@@ -1,7 +1,7 @@
 """Sizes of a gradient boosting fit that follow from its table: the value "auto" of parameters.
 
     n_estimators="auto"    rounds, rate, folds, sampling and penalties follow from rows, outputs and task
-    n_estimators=100       so many rounds of one model: "auto" of all others is a fixed value
+    n_estimators=100       100 rounds of one model: "auto" of all others is a fixed value
 
 They are functions of the shape of the table only, so that the same rows in memory, in files or on a cluster
 have the same model. `benchmarks/accuracy.py` is the study behind them.
@@ -35,7 +35,7 @@ class Sizes:
 
 
 def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
-    """Return the sizes for n_estimators="auto" and a table with so many rows of positive weight.
+    """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
 
     >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
     (8, None)

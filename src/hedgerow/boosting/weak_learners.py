@@ -348,7 +348,7 @@ def split_error(fitted: Any) -> tuple[int, int]:
 class Resampler:
     """Draws rows by their weights; a pure function of the seed, the round, the attempt and the target.
 
-    As many rows are drawn as there are training rows, where an integer weight counts as so many rows. They
+    As many rows are drawn as there are training rows, where an integer weight counts as that many rows. They
     are drawn in the order of their values: neither the order of the rows matters, nor whether equal rows are
     copies or one row with a weight.
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.utils import check_random_state
 
-from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.estimators.parameters import check_parameters, integer, number
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -122,8 +122,8 @@ def make_interval(
     >>> y
     array([ 1, -1,  1,  1,  1, -1])
     """
-    unit = real(-1, 1)
-    check_parameters(locals(), {"n_samples": whole(3), "low": unit, "high": unit, "noise": real(0, 1)})
+    unit = number(-1, 1)
+    check_parameters(locals(), {"n_samples": integer(3), "low": unit, "high": unit, "noise": number(0, 1)})
     if not -1 < low < high < 1:
         raise ValueError(f"low={low!r} and high={high!r} are not allowed: -1 < low < high < 1 is required")
     rng = check_random_state(random_state)
@@ -180,8 +180,8 @@ def make_gaussian(
     >>> X.shape, sorted(set(y.tolist()))
     ((5000, 30), [-1, 1])
     """
-    check_parameters(locals(), {"n_samples": whole(1), "n_features": whole(1), "noise": real(0)})
-    check_parameters(locals(), {"n_informative": whole(1, n_features)})
+    check_parameters(locals(), {"n_samples": integer(1), "n_features": integer(1), "noise": number(0)})
+    check_parameters(locals(), {"n_informative": integer(1, n_features)})
     rng = check_random_state(random_state)
     X = rng.standard_normal((n_samples, n_features))
     linear, squared = X[:, 0:n_informative:2], X[:, 1:n_informative:2]
@@ -221,7 +221,7 @@ def make_hastie(n_samples: int = 12000, n_features: int = 10, random_state: Any 
     >>> X.shape, float((y == 1).mean().round(1))
     ((2000, 10), 0.5)
     """
-    check_parameters(locals(), {"n_samples": whole(1), "n_features": whole(1)})
+    check_parameters(locals(), {"n_samples": integer(1), "n_features": integer(1)})
     X = check_random_state(random_state).standard_normal((n_samples, n_features))
     median = 9.34 if n_features == 10 else float(chi2.median(n_features))  # as rounded in the book
     return X, np.where((X**2).sum(axis=1) > median, 1, -1)
@@ -258,7 +258,7 @@ def flip_labels(
     array([0, 2])
     """
     labels = np.array(y)
-    check_parameters({"share": share}, {"share": real(0, 1)})
+    check_parameters({"share": share}, {"share": number(0, 1)})
     if labels.ndim != 1:
         raise ValueError(f"y must be one-dimensional; got shape {labels.shape}")
     classes, positions = _classes(labels)

@@ -16,7 +16,7 @@ from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostBase, AdaBoostCla
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON
 from hedgerow.estimators.decision_trees import DecisionTreeRegressor
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.estimators.parameters import Allowed, flag, none, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import TreeModel
 from hedgerow.threads import resolve_n_jobs
@@ -40,8 +40,8 @@ class AdaBoostClassifier(AdaBoostClassifierBase):
         with "m1". With several classes, "discrete" is SAMME at half its scale, "m1" requires an error below
         1/2, "real" is SAMME.R, and "gentle" separates each class from the others.
     resample : bool
-        Pass rows drawn by their weights to the learner, instead of weights; an integer weight counts as so
-        many rows. The order of the rows does not matter.
+        Pass rows drawn by their weights to the learner, instead of weights; an integer weight counts as
+        that many rows. The order of the rows does not matter.
     on_chance : {"stop", "restart"}
         What to do when a learner is no better than chance: stop with a warning and keep the rounds so far,
         or draw new random weights and continue (at most ten times in a row).
@@ -192,7 +192,7 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
 
     _allowed: ClassVar[dict[str, Allowed]] = {
         **COMMON,
-        "estimator": parameters.regressor() | nothing(),
+        "estimator": parameters.regressor() | none(),
         "loss": one_of(*LOSSES),
         "resample": flag(),
     }

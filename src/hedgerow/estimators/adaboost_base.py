@@ -32,7 +32,7 @@ from hedgerow.estimators.decision_trees import (
     DecisionTreeRegressor,
     WeakTreeEstimator,
 )
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.estimators.parameters import Allowed, flag, none, one_of
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.kernels.cpu.elementary import sigmoid_into
@@ -42,7 +42,7 @@ from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {  # parameters of all classifiers of the family
     **COMMON,
-    "estimator": parameters.learner() | nothing(),
+    "estimator": parameters.learner() | none(),
     "resample": flag(),
     "on_chance": one_of("stop", "restart"),
 }
@@ -169,7 +169,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
     """Base class of AdaBoost, LogitBoost and AnyBoost for classes."""
 
     _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
-    most_rounds_: int
+    _max_rounds: int
 
     def _rule(self) -> type[AdaBoostRule]:
         """Return the class of the update rule."""
@@ -238,10 +238,10 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         )
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
-        before = self.most_rounds_ if data.previous is not None else 0
+        before = self._max_rounds if data.previous is not None else 0
         super()._set_fitted(result, data)
         self._set_rule(self._rule())
-        self.most_rounds_ = max(before, int(self.n_estimators))
+        self._max_rounds = max(before, int(self.n_estimators))
         grids = [getattr(getattr(one, "bin_edges", None), "hashes", None) for one in self._learners]
         self.grid_hashes_ = next((hashes for hashes in grids if hashes is not None), None)
         largest = self._largest_margin(result.statistics.n_rounds)

@@ -9,7 +9,7 @@ from hedgerow.estimators import parameters
 from hedgerow.estimators.bagging_base import ALLOWED, BaggingBase
 from hedgerow.estimators.base import ClassifierBase, RegressorBase, supports_dask
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
-from hedgerow.estimators.parameters import Allowed, nothing, one_of
+from hedgerow.estimators.parameters import Allowed, none, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.estimators.votes import WeightedVote
 
@@ -104,7 +104,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {
-        "estimator": parameters.classifier() | nothing(),
+        "estimator": parameters.classifier() | none(),
         **ALLOWED,
         "voting": one_of("soft", "hard"),
     }
@@ -204,7 +204,7 @@ class BaggingRegressor(RegressorBase, BaggingBase):
     array([184.3,  85. ])
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {"estimator": parameters.regressor() | nothing(), **ALLOWED}
+    _allowed: ClassVar[dict[str, Allowed]] = {"estimator": parameters.regressor() | none(), **ALLOWED}
 
     def __init__(
         self,

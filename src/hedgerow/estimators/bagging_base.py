@@ -16,7 +16,7 @@ from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_s
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
-from hedgerow.estimators.parameters import Allowed, flag, nothing, real, uses_positions, whole
+from hedgerow.estimators.parameters import Allowed, flag, integer, none, number, uses_positions
 from hedgerow.estimators.remote_input import require_in_memory
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble
@@ -26,16 +26,16 @@ from hedgerow.table import Schema
 from hedgerow.table.reading import check_same_columns
 
 ALLOWED: dict[str, Allowed] = {
-    "n_estimators": whole(1),
-    "max_samples": whole(1) | real(0, 1, above=True),
-    "max_features": whole(1) | real(0, 1, above=True),
+    "n_estimators": integer(1),
+    "max_samples": integer(1) | number(0, 1, above=True),
+    "max_features": integer(1) | number(0, 1, above=True),
     "bootstrap": flag(),
     "bootstrap_features": flag(),
     "oob_score": flag() | Allowed(callable, "a function of (y, predicted)"),
     "warm_start": flag(),
-    "n_jobs": parameters.threads() | nothing(),
-    "random_state": parameters.seed() | nothing(),
-    "verbose": whole(0) | flag(),
+    "n_jobs": parameters.threads() | none(),
+    "random_state": parameters.seed() | none(),
+    "verbose": integer(0) | flag(),
 }
 
 
@@ -45,7 +45,7 @@ class BaggingBase(BaggedEnsemble):
     estimators_: list[Any]
     _member: ClassVar[str] = "member"
     _weights: Floats | None = None
-    _soft: bool = False
+    _soft_voting: bool = False
 
     @abstractmethod
     def _member_estimator(self) -> Any:
@@ -121,12 +121,12 @@ class BaggingBase(BaggedEnsemble):
             return result
         numbers = range(len(result.members))
         columns = [None if sampler.all_columns else sampler.columns(number) for number in numbers]
-        members = FittedMembers(result.members, columns, classes, self._votes_softly())
+        members = FittedMembers(result.members, columns, classes, self._uses_soft_voting())
         class_numbers = None if classes is None else data.train.y.astype(np.int64)
         oob = members.out_of_bag(task.table, sampler, self._runner(), class_numbers)
         return self._with_oob_score(replace(result, out_of_bag=oob), data)
 
-    def _votes_softly(self) -> bool:
+    def _uses_soft_voting(self) -> bool:
         return getattr(self, "voting", None) == "soft"
 
     def _make_sampler(self, table: RawTable, data: FitInput) -> BootstrapSampler:
@@ -210,7 +210,7 @@ class BaggingBase(BaggedEnsemble):
     def _set_members(self, result: FittedBagging, schema: Schema, classes: NDArray[Any] | None) -> None:
         self._set_columns(schema)
         self.estimators_, self._sampler, self._weights = result.members, result.sampler, None
-        self._soft = self._votes_softly()  # set_params does not change a fitted model
+        self._soft_voting = self._uses_soft_voting()  # set_params does not change a fitted model
         self._seed = result.sampler.seed
         self.estimators_features_ = [result.sampler.columns(number) for number in range(len(result.members))]
         if classes is not None:
@@ -233,7 +233,7 @@ class BaggingBase(BaggedEnsemble):
     def _members(self) -> FittedMembers:
         columns = [None if self._sampler.all_columns else drawn for drawn in self.estimators_features_]
         classes = getattr(self, "classes_", None)
-        return FittedMembers(self.estimators_, columns, classes, self._soft, self._weights)
+        return FittedMembers(self.estimators_, columns, classes, self._soft_voting, self._weights)
 
     def _read(self, X: Any) -> Any:
         """Return X in memory, of any type, with the columns of the model."""

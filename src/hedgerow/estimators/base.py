@@ -49,7 +49,7 @@ from hedgerow.threads import resolve_n_jobs
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_FEW_PREDICTIONS = 100_000  # numbers that need no check of memory
+_MAX_UNCHECKED_PREDICTIONS = 100_000  # numbers that need no check of memory
 
 
 def supports_dask(method: Method) -> Method:
@@ -233,7 +233,7 @@ class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
         self, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
     ) -> None:
         """Raise MemoryError for predictions (rows, outputs) that are too large; few are not checked."""
-        if n_rows * n_outputs > _FEW_PREDICTIONS:
+        if n_rows * n_outputs > _MAX_UNCHECKED_PREDICTIONS:
             require_prediction_memory(type(self).__name__, n_rows, n_outputs, arrays, item_bytes)
 
     def _predict_stream(

@@ -21,7 +21,7 @@ from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, score_margins, supports_dask
 from hedgerow.estimators.fingerprints import RowFingerprintsMixin
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, integer, none, number, one_of
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
@@ -35,16 +35,16 @@ _LARGE = 10_000  # rows above which early_stopping="auto" stops early
 _TIE = 1e-9  # a score of two classes up to this may round to equal probabilities
 
 COMMON: dict[str, Allowed] = {  # parameters of all boosting estimators
-    "n_estimators": whole(1),
-    "learning_rate": real(0, above=True),
+    "n_estimators": integer(1),
+    "learning_rate": number(0, above=True),
     "early_stopping": flag() | one_of("auto"),
-    "validation_fraction": real(0, 1, above=True, below=True),
-    "n_iter_no_change": whole(1),
-    "tol": real(0),
+    "validation_fraction": number(0, 1, above=True, below=True),
+    "n_iter_no_change": integer(1),
+    "tol": number(0),
     "warm_start": flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0) | flag(),
+    "random_state": parameters.seed() | none(),
+    "n_jobs": parameters.threads() | none(),
+    "verbose": integer(0) | flag(),
 }
 
 
@@ -354,8 +354,8 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
         """`margins` after every round."""
         classes = self._class_numbers(y, self._read(X).n_rows)
-        for number, raw in enumerate(self._staged_raw(X), 1):
-            yield score_margins(raw, classes, self._largest_margin(number))
+        for n_rounds, raw in enumerate(self._staged_raw(X), 1):
+            yield score_margins(raw, classes, self._largest_margin(n_rounds))
 
     def _most_probable(self, raw: Floats) -> NDArray[Any]:
         if len(raw) == 1 and self._sign_decides() and np.all(np.abs(raw) > _TIE):

@@ -27,15 +27,15 @@ import numpy as np
 
 from hedgerow.boosting.callbacks import Round
 from hedgerow.estimators.fingerprints import DataFingerprint
-from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
+from hedgerow.estimators.parameters import Allowed, check_parameters, integer, none, number
 from hedgerow.estimators.validation import FitInput
 from hedgerow.table import Schema
 
 _FILE = "the name of a file"
 _ALLOWED = {
     "path": Allowed(lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value)), _FILE),
-    "rounds": whole(1) | nothing(),
-    "seconds": real(0) | nothing(),
+    "rounds": integer(1) | none(),
+    "seconds": number(0) | none(),
     "trusted": Allowed(
         lambda value: (
             isinstance(value, Collection)
@@ -57,9 +57,9 @@ class Checkpoint:
     path : str or path
         A file; if it exists, the fit is resumed from it.
     rounds : int, optional
-        Write after so many rounds (or trees, or members).
+        Write after this number of rounds (or trees, or members).
     seconds : float, optional
-        Write after a round that ends so many seconds after the last write.
+        Write after a round that ends at least this number of seconds after the last write.
     trusted : sequence of str
         Types that members of other libraries may have, see `hedgerow.load`.
 
@@ -107,7 +107,7 @@ class Checkpoint:
         return found
 
     def is_due(self, n_rounds: int, seconds: float) -> bool:
-        """Return whether to write, so many rounds and seconds after the last write."""
+        """Return whether to write, this number of rounds and seconds after the last write."""
         by_rounds = self.rounds is not None and n_rounds >= self.rounds
         return by_rounds or (self.seconds is not None and seconds >= self.seconds)
 

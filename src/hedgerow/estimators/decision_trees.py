@@ -11,13 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
+from hedgerow._typing import MAX_BINS, MAX_WIDE_BINS, Floats
 from hedgerow.binning import find_bins
 from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, RowWeights, WeakTreeLearner
-from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
-from hedgerow.estimators.parameters import Allowed, edges_by_column, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, edges_by_column, integer, none, number, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
@@ -143,7 +142,7 @@ class DecisionStump(ClassTree):
         What the split minimizes: the weighted error or the Gini impurity.
     max_bins : int
         Maximum number of bins of a numeric column, up to 65,535. The stump is exact for a column with at most
-        so many distinct values.
+        that many distinct values.
     bin_edges : sequence of numbers, sequence of them and None, dict, or None
         Edges at which numeric columns are split; see the notes. None for quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
@@ -189,9 +188,9 @@ class DecisionStump(ClassTree):
 
     _allowed: ClassVar[dict[str, Allowed]] = {
         "criterion": one_of("error", "gini"),
-        "max_bins": whole(2, MAX_WIDE_BINS),
-        "bin_edges": parameters.edges() | nothing(),
-        "n_jobs": parameters.threads() | nothing(),
+        "max_bins": integer(2, MAX_WIDE_BINS),
+        "bin_edges": parameters.edges() | none(),
+        "n_jobs": parameters.threads() | none(),
     }
 
     def __init__(
@@ -262,12 +261,12 @@ def _left_categories(
 
 
 _TREE_ALLOWED: dict[str, Allowed] = {
-    "max_depth": whole(1) | nothing(),
-    "max_leaf_nodes": whole(2) | nothing(),
-    "min_weight_fraction_leaf": real(0, 0.5),
-    "max_bins": whole(2, MAX_WIDE_BINS),
-    "bin_edges": parameters.edges() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
+    "max_depth": integer(1) | none(),
+    "max_leaf_nodes": integer(2) | none(),
+    "min_weight_fraction_leaf": number(0, 0.5),
+    "max_bins": integer(2, MAX_WIDE_BINS),
+    "bin_edges": parameters.edges() | none(),
+    "n_jobs": parameters.threads() | none(),
 }
 
 

@@ -27,7 +27,7 @@ from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import value_bits
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs, rows_per_block
 
-_FEW_VALUES = 4  # up to so many different rows may occur again with equal counts by chance
+_MAX_REPEATED_VALUES = 4  # up to this number of different rows may occur again with equal counts by chance
 _MIN_COUNT, _MIN_VALUES = 10, 20  # rows of a value, and number of such values, for which counts are compared
 
 Hashes = NDArray[np.uint32]
@@ -195,9 +195,9 @@ class RowFingerprints:
 
     def with_hashes(self, others: RowHashes) -> "RowFingerprints":
         """Add hashes of rows that only influenced the model, such as those of an evaluation set."""
-        mine = self.hashes
-        exact = np.concatenate([mine.exact, others.exact])
-        hashes = RowHashes(exact, np.concatenate([mine.rounded, others.rounded]), mine.is_narrow)
+        own = self.hashes
+        exact = np.concatenate([own.exact, others.exact])
+        hashes = RowHashes(exact, np.concatenate([own.rounded, others.rounded]), own.is_narrow)
         return replace(self, hashes=hashes)
 
     @property
@@ -212,9 +212,9 @@ class RowFingerprints:
 
     def contains(self, hashes: RowHashes) -> NDArray[np.bool_]:
         """Return which of other rows equal one of these."""
-        mine = self.hashes.rounded if hashes.is_narrow else self.hashes.usual
-        others = hashes.rounded if self.hashes.is_narrow else hashes.usual
-        return np.isin(others, mine)
+        own = self.hashes.rounded if hashes.is_narrow else self.hashes.usual
+        other = hashes.rounded if self.hashes.is_narrow else hashes.usual
+        return np.isin(other, own)
 
     def chance_of_overlap(self, hashes: RowHashes) -> float:
         """Return the probability that independent rows have at least as many values in common with these."""
@@ -232,26 +232,26 @@ class RowFingerprints:
 
 
 def _chance_of_common(old: Hashes, new: Hashes) -> float:
-    """Probability of so many values that occur among both old and new rows.
+    """Probability of at least as many values that occur among both old and new rows.
 
     If all rows come from one distribution, c rows of equal values are split between the two sets at random:
     both sets contain the value with probability 1 - f^c - (1 - f)^c, where f is the share of the old rows.
     """
     values, old_counts = np.unique(old, return_counts=True)
     others, new_counts = np.unique(new, return_counts=True)
-    common, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+    common, in_old, in_new = np.intersect1d(values, others, assume_unique=True, return_indices=True)
     if not len(common):
         return 1.0
     is_designed = old_counts.max() > 1 and old_counts.min() == old_counts.max()  # equal counts on purpose
     if (
-        len(values) > _FEW_VALUES
+        len(values) > _MAX_REPEATED_VALUES
         and not is_designed
         and np.array_equal(values, others)
         and np.array_equal(old_counts, new_counts)
     ):
         return 0.0  # all rows are the same
-    both = old_counts[mine] + new_counts[theirs]
-    alone = np.concatenate([np.delete(old_counts, mine), np.delete(new_counts, theirs)])
+    both = old_counts[in_old] + new_counts[in_new]
+    alone = np.concatenate([np.delete(old_counts, in_old), np.delete(new_counts, in_new)])
     copies = np.concatenate([both, alone[alone > 1]]).astype(np.float64)
     share = len(old) / (len(old) + len(new))
     split = float(np.mean(1.0 - share**copies - (1.0 - share) ** copies))

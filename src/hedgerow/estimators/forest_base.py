@@ -7,26 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import MAX_BINS, Floats, Integers
 from hedgerow.bagging.forest import FittedForest, ForestOptions, fit_forest, rounded_up
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
 from hedgerow.boosting.loop import FitOptions
-from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, supports_dask
 from hedgerow.estimators.parameters import (
     Allowed,
     edges_by_column,
     flag,
+    integer,
     monotonic_directions,
-    nothing,
+    none,
+    number,
     one_of,
-    real,
-    whole,
 )
 from hedgerow.estimators.targets import apply_class_weight, class_factors
 from hedgerow.estimators.validation import FitInput, InputOptions
-from hedgerow.estimators.votes import BaggedEnsemble, WeightedVote, out_of_bag_doubts
+from hedgerow.estimators.votes import BaggedEnsemble, WeightedVote, out_of_bag_caveats
 from hedgerow.growing.grower import is_whole
 from hedgerow.memory import FitSize, distinct_rows, estimate_forest, forest_tree_leaves
 from hedgerow.table import Schema
@@ -34,29 +33,29 @@ from hedgerow.threads import resolve_n_jobs
 from hedgerow.voting import EncodedRows, ForestModel
 
 _FRACTION = Allowed(
-    lambda v: not isinstance(v, int | np.integer) and real(0, 1, above=True).test(v),
-    real(0, 1, above=True).description,
+    lambda v: not isinstance(v, int | np.integer) and number(0, 1, above=True).test(v),
+    number(0, 1, above=True).description,
 )  # the integer 1 is a number of rows, and too few to split
 
 ALLOWED: dict[str, Allowed] = {
-    "n_estimators": whole(1),
-    "max_depth": whole(1) | nothing(),
-    "min_samples_split": whole(2) | _FRACTION,
-    "min_samples_leaf": whole(1) | real(0, 1, above=True, below=True),
-    "min_weight_fraction_leaf": real(0, 0.5),
-    "max_features": whole(1) | real(0, 1, above=True) | one_of("sqrt", "log2") | nothing(),
-    "max_leaf_nodes": whole(2) | nothing(),
-    "min_impurity_decrease": real(0),
+    "n_estimators": integer(1),
+    "max_depth": integer(1) | none(),
+    "min_samples_split": integer(2) | _FRACTION,
+    "min_samples_leaf": integer(1) | number(0, 1, above=True, below=True),
+    "min_weight_fraction_leaf": number(0, 0.5),
+    "max_features": integer(1) | number(0, 1, above=True) | one_of("sqrt", "log2") | none(),
+    "max_leaf_nodes": integer(2) | none(),
+    "min_impurity_decrease": number(0),
     "bootstrap": flag(),
     "oob_score": flag() | Allowed(callable, "a function of (y, predicted)"),
-    "n_jobs": parameters.threads() | nothing(),
-    "random_state": parameters.seed() | nothing(),
-    "verbose": whole(0) | flag(),
+    "n_jobs": parameters.threads() | none(),
+    "random_state": parameters.seed() | none(),
+    "verbose": integer(0) | flag(),
     "warm_start": flag(),
-    "max_samples": whole(1) | real(0, 1, above=True) | nothing(),
-    "monotonic_cst": parameters.directions() | nothing(),
-    "max_bins": whole(2, MAX_BINS),
-    "bin_edges": parameters.edges() | nothing(),
+    "max_samples": integer(1) | number(0, 1, above=True) | none(),
+    "monotonic_cst": parameters.directions() | none(),
+    "max_bins": integer(2, MAX_BINS),
+    "bin_edges": parameters.edges() | none(),
 }
 
 
@@ -260,11 +259,11 @@ class ForestBase(BaggedEnsemble):
 class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
     """Base class of forests for classes, of one output."""
 
-    _doubts: tuple[str, ...] = ()  # why out-of-bag rows may not be like new ones
+    _caveats: tuple[str, ...] = ()  # why out-of-bag rows may not be like new ones
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
         "criterion": one_of("gini", "entropy", "log_loss"),
-        "class_weight": nothing() | one_of("balanced", "balanced_subsample") | parameters.class_weights(),
+        "class_weight": none() | one_of("balanced", "balanced_subsample") | parameters.class_weights(),
     }
 
     def _tree_weight(self, data: FitInput) -> Floats | None:
@@ -278,15 +277,15 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         return factors if own is None else factors * own
 
     def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
-        before = self._doubts if self.warm_start else ()
+        before = self._caveats if self.warm_start else ()
         weight = data.train.sample_weight
         is_weighted = weight is not None or self.class_weight is not None
-        self._doubts = out_of_bag_doubts(weight, self.class_weight, before) if is_weighted else before
+        self._caveats = out_of_bag_caveats(weight, self.class_weight, before) if is_weighted else before
         self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
         super()._set_fitted(result, data)
 
-    def _out_of_bag_doubts(self, data: FitInput) -> tuple[str, ...]:
-        return self._doubts
+    def _out_of_bag_caveats(self, data: FitInput) -> tuple[str, ...]:
+        return self._caveats
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the trees on new rows, one by one and in pairs.

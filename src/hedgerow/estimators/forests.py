@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from hedgerow.dtypes import MAX_BINS
+from hedgerow._typing import MAX_BINS
 from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.forest_regressor import ForestRegressor
 

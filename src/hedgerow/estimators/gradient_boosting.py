@@ -23,13 +23,13 @@ from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClas
 from hedgerow.estimators.parameters import (
     Allowed,
     flag,
+    integer,
     interaction_groups,
     loss_for,
     monotonic_directions,
-    nothing,
+    none,
+    number,
     one_of,
-    real,
-    whole,
 )
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
@@ -45,32 +45,32 @@ _SYMMETRIC_DEPTH, _LARGEST_DEPTH = 6, 16  # of symmetric trees
 _SUBSAMPLES = {"gradient": 0.3, "bayesian": 1.0}  # "auto" of `subsample`
 _ALLOWED: dict[str, Allowed] = {
     **COMMON,
-    "n_estimators": whole(1) | _AUTO,
-    "learning_rate": real(0, above=True) | _AUTO,
-    "early_stopping": flag() | _AUTO | nothing(),
-    "n_iter_no_change": whole(1) | _AUTO,
-    "learning_rate_decay": real(0, 1, above=True),
-    "max_leaf_step": real(0, above=True) | nothing(),
+    "n_estimators": integer(1) | _AUTO,
+    "learning_rate": number(0, above=True) | _AUTO,
+    "early_stopping": flag() | _AUTO | none(),
+    "n_iter_no_change": integer(1) | _AUTO,
+    "learning_rate_decay": number(0, 1, above=True),
+    "max_leaf_step": number(0, above=True) | none(),
     "growth_policy": one_of("best_first", "symmetric"),
-    "max_leaf_nodes": whole(2) | nothing(),
-    "max_depth": whole(1) | nothing(),
-    "min_samples_leaf": whole(1) | _AUTO,
-    **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), real(0)),
-    "l1_regularization": real(0),
-    "l2_regularization": real(0) | _AUTO,
-    "monotonic_cst": parameters.directions() | nothing(),
-    "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
-    "max_bins": whole(2, 255),
-    "random_strength": real(0),
-    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True) | _AUTO),
-    "max_categories_for_sets": whole(0) | nothing(),
+    "max_leaf_nodes": integer(2) | none(),
+    "max_depth": integer(1) | none(),
+    "min_samples_leaf": integer(1) | _AUTO,
+    **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), number(0)),
+    "l1_regularization": number(0),
+    "l2_regularization": number(0) | _AUTO,
+    "monotonic_cst": parameters.directions() | none(),
+    "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | none(),
+    "max_bins": integer(2, 255),
+    "random_strength": number(0),
+    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), number(0, 1, above=True) | _AUTO),
+    "max_categories_for_sets": integer(0) | none(),
     "sampling": one_of(*SAMPLINGS),
-    "bagging_temperature": real(0),
-    "drop_rate": real(0, 1, below=True),
-    "max_drop": whole(1) | nothing(),
+    "bagging_temperature": number(0),
+    "drop_rate": number(0, 1, below=True),
+    "max_drop": integer(1) | none(),
     "newton": flag(),
-    "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | nothing(),
-    "estimator": parameters.regressor() | nothing(),
+    "n_folds": parameters.any_of(*FOLD_COUNTS) | _AUTO | none(),
+    "estimator": parameters.regressor() | none(),
 }
 
 
@@ -81,7 +81,7 @@ class GradientBoostingBase(BoostingBase):
 
     @abc.abstractmethod
     def _make_loss(self, n_classes: int | None) -> Loss:
-        """Return the loss for targets of so many classes."""
+        """Return the loss for targets of this number of classes."""
 
     def _check_checkpoint(self, checkpoint: Any) -> None:
         if self.drop_rate:
@@ -387,9 +387,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Weights of "bayesian" are `(-log u)**bagging_temperature` with u uniform between 0 and 1: 0 for equal
         weights, 1 for the Bayesian bootstrap.
     n_folds : 2, 4, 8, 16, None or "auto"
-        The model is the mean of so many models, each fitted to the rows of all folds but one; None for one
-        model. They grow together, and the loss of all rows, each under the model that was not fitted to it,
-        decides the number of rounds if the fit stops early.
+        The model is the mean of this number of models, each fitted to the rows of all folds but one; None
+        for one model. They grow together, and the loss of all rows, each under the model that was not fitted
+        to it, decides the number of rounds if the fit stops early.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
@@ -403,8 +403,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
         Columns that may be used together on a path of a tree.
     drop_rate, max_drop : float, int or None
-        DART: in each round, each earlier one is left out of the scores with this chance, at most so many; the
-        new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
+        DART: in each round, each earlier one is left out of the scores with this chance, at most `max_drop`;
+        the new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
@@ -477,7 +477,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     _allowed: ClassVar[dict[str, Allowed]] = {
         **_ALLOWED,
         "loss": loss_for("classification"),
-        "class_weight": parameters.class_weights() | one_of("balanced") | nothing(),
+        "class_weight": parameters.class_weights() | one_of("balanced") | none(),
     }
 
     def __init__(
@@ -593,9 +593,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     _allowed: ClassVar[dict[str, Allowed]] = {
         **_ALLOWED,
         "loss": loss_for("regression"),
-        "quantile": real(0, 1, above=True, below=True),
-        "alpha": real(0, 1, above=True, below=True),
-        "power": real(1, 2),
+        "quantile": number(0, 1, above=True, below=True),
+        "alpha": number(0, 1, above=True, below=True),
+        "power": number(1, 2),
     }
 
     def __init__(

@@ -47,7 +47,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
-def whole(low: int, high: float = math.inf) -> Allowed:
+def integer(low: int, high: float = math.inf) -> Allowed:
     """Allow an integer from low to high."""
     description = f"an integer >= {low}" if high == math.inf else f"an integer from {low} to {high}"
     return Allowed(
@@ -56,7 +56,7 @@ def whole(low: int, high: float = math.inf) -> Allowed:
     )
 
 
-def real(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Allowed:
+def number(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Allowed:
     """Allow a finite number from low (or above it) to high (or below it)."""
     description = f"a number {'>' if above else '>='} {low}"
     description += "" if high == math.inf else f" and {'<' if below else '<='} {high}"
@@ -77,10 +77,10 @@ def one_of(*options: str) -> Allowed:
 def any_of(*numbers: int) -> Allowed:
     """Allow one of the integers."""
     description = f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
-    return Allowed(lambda v: whole(0).test(v) and v in numbers, description)
+    return Allowed(lambda v: integer(0).test(v) and v in numbers, description)
 
 
-def nothing() -> Allowed:
+def none() -> Allowed:
     """Allow None."""
     return Allowed(lambda v: v is None, "None")
 
@@ -93,13 +93,13 @@ def flag() -> Allowed:
 def threads() -> Allowed:
     """Allow a number of threads, as in scikit-learn."""
     description = "a positive integer, a negative one to count back from all cores (-1)"
-    return Allowed(lambda v: whole(-(2**31), 2**31).test(v) and v != 0, description)
+    return Allowed(lambda v: integer(-(2**31), 2**31).test(v) and v != 0, description)
 
 
 def seed() -> Allowed:
     """Allow a seed or a random generator, as in scikit-learn."""
     return Allowed(
-        lambda v: whole(0).test(v) or isinstance(v, np.random.RandomState) or v is np.random,
+        lambda v: integer(0).test(v) or isinstance(v, np.random.RandomState) or v is np.random,
         "an integer >= 0, a numpy.random.RandomState",
     )
 
@@ -144,7 +144,7 @@ def class_weights() -> Allowed:
     """Allow a mapping from labels to weights."""
 
     def test(v: Any) -> bool:
-        return isinstance(v, Mapping) and all(real(0).test(weight) for weight in v.values())
+        return isinstance(v, Mapping) and all(number(0).test(weight) for weight in v.values())
 
     return Allowed(test, "a dict from labels to numbers >= 0")
 
@@ -170,7 +170,7 @@ def groups() -> Allowed:
         sets = list(v)
         if not all(isinstance(one, Collection) and not isinstance(one, str) for one in sets):
             return False
-        return all(whole(0).test(column) for one in sets for column in one)
+        return all(integer(0).test(column) for one in sets for column in one)
 
     return Allowed(test, "a sequence of sets of column numbers")
 
@@ -180,7 +180,7 @@ def edges() -> Allowed:
 
     def test(v: Any) -> bool:
         if isinstance(v, Mapping):
-            return all(isinstance(key, str) or whole(0).test(key) for key in v)
+            return all(isinstance(key, str) or integer(0).test(key) for key in v)
         if isinstance(v, Sequence):
             return not isinstance(v, str | bytes)
         if isinstance(v, np.ndarray):

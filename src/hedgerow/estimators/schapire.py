@@ -15,7 +15,7 @@ from hedgerow.boosting.schapire_votes import VoteOfThree
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, supports_dask
 from hedgerow.estimators.decision_trees import DecisionStump
-from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, integer, none, number
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import VoteMargins
 from hedgerow.table import Schema
@@ -99,11 +99,11 @@ class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
 
     hypothesis_: VoteOfThree
     _allowed: ClassVar[dict[str, Allowed]] = {
-        "estimator": parameters.classifier() | nothing(),
-        "depth": whole(1, 10),  # 10: 59,049 weak hypotheses
-        "first_share": real(0, 1, above=True, below=True) | nothing(),
-        "random_state": parameters.seed() | nothing(),
-        "verbose": whole(0) | flag(),
+        "estimator": parameters.classifier() | none(),
+        "depth": integer(1, 10),  # 10: 59,049 weak hypotheses
+        "first_share": number(0, 1, above=True, below=True) | none(),
+        "random_state": parameters.seed() | none(),
+        "verbose": integer(0) | flag(),
     }
 
     def __init__(

@@ -122,11 +122,11 @@ class BaggedEnsemble(EnsembleBase):
             self.oob_prediction_ = squeeze_outputs(oob.means)
         else:
             self.oob_decision_function_ = oob.means
-            self.oob_losses_ = replace(oob.losses, doubts=self._out_of_bag_doubts(data))
+            self.oob_losses_ = replace(oob.losses, caveats=self._out_of_bag_caveats(data))
 
-    def _out_of_bag_doubts(self, data: FitInput) -> tuple[str, ...]:
+    def _out_of_bag_caveats(self, data: FitInput) -> tuple[str, ...]:
         """Reasons why out-of-bag rows may not be like new ones."""
-        return out_of_bag_doubts(data.train.sample_weight)
+        return out_of_bag_caveats(data.train.sample_weight)
 
 
 class WeightedVote(VoteMargins):
@@ -188,17 +188,17 @@ def squeeze_outputs(means: Floats) -> Floats:
     return means[:, 0] if means.shape[1] == 1 else means
 
 
-def out_of_bag_doubts(
+def out_of_bag_caveats(
     sample_weight: Floats | None, class_weight: Any = None, before: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """Reasons why out-of-bag rows may not be like new ones; `before` are those of earlier members.
 
-    >>> out_of_bag_doubts(np.array([1.0, 1.0])), len(out_of_bag_doubts(np.array([1.0, 2.0]), "balanced"))
+    >>> out_of_bag_caveats(np.array([1.0, 1.0])), len(out_of_bag_caveats(np.array([1.0, 2.0]), "balanced"))
     ((), 2)
     """
-    doubts = list(before)
+    caveats = list(before)
     if sample_weight is not None and np.any(sample_weight != sample_weight[0]):
-        doubts.append(_WEIGHTED)
+        caveats.append(_WEIGHTED)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        doubts.append(_BALANCED)
-    return tuple(dict.fromkeys(doubts))
+        caveats.append(_BALANCED)
+    return tuple(dict.fromkeys(caveats))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.experiments import findings, measure
 from hedgerow.experiments.findings import Contest
 from hedgerow.experiments.measure import Curve, Scores, compile_kernels, mean_and_spread
@@ -71,7 +71,7 @@ def run_experiments(
     Traceback (most recent call last):
     ValueError: random_state=-1 is not allowed: it must be an integer from 0 to 4294967295
     """
-    check_parameters({"random_state": random_state}, {"random_state": whole(0, 2**32 - 1)})
+    check_parameters({"random_state": random_state}, {"random_state": integer(0, 2**32 - 1)})
     return run_plan(
         FULL if full else QUICK, random_state=random_state, n_jobs=n_jobs, progress=progress, full=full
     )

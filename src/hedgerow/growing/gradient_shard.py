@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow._typing import CODE, Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
-from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import piece_rows
 from hedgerow.growing.shards import Sums

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow._typing import ROW, Floats, Integers, RowNumbers
 from hedgerow.binning import BinnedTable
-from hedgerow.dtypes import ROW
 from hedgerow.kernels.cpu.elementary import exp
 from hedgerow.kernels.cpu.gradients import largest, pack, spread
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order

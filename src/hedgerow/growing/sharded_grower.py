@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import CODE, Floats, Integers
 from hedgerow.binning import Bins
-from hedgerow.dtypes import CODE
 from hedgerow.growing.gradient_shard import codes_by_row
 from hedgerow.growing.grower import (
     GrownTree,

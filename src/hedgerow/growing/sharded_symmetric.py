@@ -7,9 +7,8 @@ that search a level are those of rows in memory, so that the tree is the same.
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Integers
+from hedgerow._typing import CODE, Integers
 from hedgerow.binning import Bins
-from hedgerow.dtypes import CODE
 from hedgerow.growing.gradient_shard import codes_by_row
 from hedgerow.growing.grower import GrowthOptions, make_nodes, make_workspace
 from hedgerow.growing.shards import ShardedRows, Sums

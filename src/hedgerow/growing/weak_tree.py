@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Integers, RowNumbers
-from hedgerow.dtypes import MAX_BINS, MISSING_CODE
+from hedgerow._typing import MAX_BINS, MISSING_CODE, Integers, RowNumbers
 from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, ERROR, GINI, MOMENTS, Sample, search_columns

@@ -28,7 +28,7 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.forest import FittedForest
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.bagging.members import FittedBagging
-from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPool, TreeSampler
+from hedgerow.bagging.sampling import MAX_COPIES_PER_ROW, BootstrapSampler, SamplingPool, TreeSampler
 from hedgerow.container import ModelFileError
 from hedgerow.io import sections
 from hedgerow.io.checks import check_bins, check_votes
@@ -84,7 +84,7 @@ def write_forest(model: Any, writer: Writer) -> None:
     once = bool(np.all(sampling.copies == 1))
     writer.put("bootstrap.row_copies", sampling.copies[:0] if once else sampling.copies)
     if is_classifier(model):
-        writer.entries["caveats"] = list(model._doubts)  # noqa: SLF001
+        writer.entries["caveats"] = list(model._caveats)  # noqa: SLF001
     else:
         writer.entries["n_outputs"] = model.n_outputs_
         _write_leaf_targets(writer, model._leaf_targets)  # noqa: SLF001
@@ -106,7 +106,7 @@ def read_forest(reader: Reader, estimator: Any, schema: Schema, classes: Any) ->
     if classes is not None:
         sections.read_row_fingerprints(reader, estimator)
         sections.read_grid_fingerprints(reader, estimator)
-        estimator._doubts = sections.read_strings(reader, "caveats")  # noqa: SLF001
+        estimator._caveats = sections.read_strings(reader, "caveats")  # noqa: SLF001
     else:
         require("vote_weights", model.weights is None, "the trees of a regressor have equal weights")
         _check_intervals(estimator)
@@ -143,7 +143,7 @@ def write_bagging(model: Any, writer: Writer) -> None:
     classes = model.classes_ if is_classifier(model) else None
     learner = write_spec(model._member_estimator(), writer)  # noqa: SLF001
     _write_votes(writer, model, sampler, model._weights)  # noqa: SLF001
-    writer.entries |= {"soft_voting": bool(model._soft), "members": []}  # noqa: SLF001
+    writer.entries |= {"soft_voting": bool(model._soft_voting), "members": []}  # noqa: SLF001
     for number, member in enumerate(model.estimators_):
         spec = MemberSpec(classes, *_columns(model.schema_, sampler, number))
         entries = write_member(writer, member, f"members.{number}", spec)
@@ -166,7 +166,7 @@ def read_bagging(reader: Reader, estimator: Any, schema: Schema, classes: Any) -
         members.append(member)
     estimator._set_members(FittedBagging(members, draws), schema, classes)  # noqa: SLF001
     estimator._weights = _read_weights(reader, len(members))  # noqa: SLF001
-    estimator._soft = reader.entry("soft_voting", bool)  # noqa: SLF001
+    estimator._soft_voting = reader.entry("soft_voting", bool)  # noqa: SLF001
     n_outputs = 1 if classes is None else len(classes)
     _read_out_of_bag(reader, estimator, draws.pool.n_rows, len(members), n_outputs)
     if classes is not None:
@@ -310,7 +310,7 @@ def _read_bootstrap(reader: Reader, n_columns: int) -> BootstrapSampler:
         require(name, len(ends) == n and ends[0] > 0, "every row must have a weight")
         require(name, ends[1:] > ends[:-1], "every row must have a weight")
         require(name, ends[-1] < 2**62, "the sum of the weights is too large")
-    size = sections.read_count(section, "size", 1, MOST_COPIES * n)
+    size = sections.read_count(section, "size", 1, MAX_COPIES_PER_ROW * n)
     # Rows that are not drawn may have any number of copies.
     n_draws = sections.read_count(section, "n_draws", 1, size if flags["replace"] else sections.MAX_ROWS**2)
     seed = sections.read_seed(section)

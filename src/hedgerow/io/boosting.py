@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from hedgerow._typing import Floats
+from hedgerow._typing import MAX_WIDE_BINS, Floats
 from hedgerow.boosting.adaboost import RULES as ADABOOST_RULES
 from hedgerow.boosting.adaboost_family import RoundStatistics, rounds_before
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees, VoteModel
@@ -36,7 +36,6 @@ from hedgerow.boosting.folds import FOLD_COUNTS
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.boosting.r2 import LOSSES as R2_LOSSES
 from hedgerow.container import JSON, ModelFileError
-from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.forest import TreeModel
@@ -172,7 +171,7 @@ def write_adaboost_family(model: Any, writer: Writer) -> None:
         "round_statistics": _write_statistics(model, ADABOOST_ROUNDS),
         "rule": next(name for name, known in RULES.items() if known is rule),
         "learners": [write_spec(learner, writer) for learner in model._learners],  # noqa: SLF001
-        "max_rounds": model.most_rounds_,
+        "max_rounds": model._max_rounds,  # noqa: SLF001
         "stop_reason": model.stop_reason_,
     }
     if isinstance(model, AnyBoostClassifier):
@@ -227,7 +226,7 @@ def read_adaboost_family(reader: Reader, estimator: Any, schema: Schema, classes
         require("classes", len(classes) == 2, "there must be two")
         cost = JSON.choice(reader.entries.get("cost"), tuple(COSTS), "cost")
         estimator._set_cost(make_cost(cost), is_named=True)  # noqa: SLF001
-    estimator.most_rounds_ = sections.read_count(reader, "max_rounds", 1, _MAX_ROUNDS)
+    estimator._max_rounds = sections.read_count(reader, "max_rounds", 1, _MAX_ROUNDS)  # noqa: SLF001
     estimator.stop_reason_ = reader.entry("stop_reason", str)
     estimator.sample_weights_ = _read_sample_weights(reader)
     margins = estimator.training_margins_ = reader.array("training_margins", np.float64)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Integers
+from hedgerow._typing import MAX_BINS, Integers
 from hedgerow.binning import Bins
-from hedgerow.dtypes import MAX_BINS
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.reader import check_starts, require
 from hedgerow.kernels.cpu.forest import (

@@ -290,7 +290,7 @@ def write_pair_losses(writer: Writer, model: Any) -> None:
         losses: PairLosses | None = getattr(model, attribute, None)
         writer.entries[name] = None
         if losses is not None:
-            writer.entries[name] = {"caveats": list(losses.doubts)}
+            writer.entries[name] = {"caveats": list(losses.caveats)}
             writer.section(name).put_fields(PAIR_LOSSES, losses)
 
 
@@ -300,7 +300,7 @@ def read_pair_losses(reader: Reader, name: str, n_voters: int, n_classes: int) -
         return None
     section = reader.section(name, reader.entries[name])
     caveats, fields = read_strings(section, "caveats"), section.fields(PAIR_LOSSES)
-    losses = PairLosses(**fields, n_classes=n_classes, doubts=caveats)
+    losses = PairLosses(**fields, n_classes=n_classes, caveats=caveats)
     lost, products, counts, differences = losses.losses, losses.products, losses.counts, losses.differences
     square = (n_voters, n_voters)
     require(name, lost.shape == (n_voters,), f"losses of {n_voters} voters are required")

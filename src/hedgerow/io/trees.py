@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._typing import Floats
+from hedgerow._typing import MAX_BINS, MAX_WIDE_BINS, Floats
 from hedgerow.binning import Bins
-from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import check_model
 from hedgerow.io.reader import ArrayField, Reader, Writer, require

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display, Legend
 from hedgerow.theory.resamples import as_pair
@@ -131,7 +131,7 @@ def _read_rounds(rounds: Any, n_rounds: int) -> list[int]:
     if rounds is None:
         return [*(number for number in _EARLY if number < n_rounds), n_rounds]
     passed = [] if isinstance(rounds, str | int) else list(np.ravel(np.asarray(rounds, dtype=object)))
-    if not all(map(whole(1, n_rounds).test, passed)) or not 0 < len(set(passed)) <= len(style.COLOURS):
+    if not all(map(integer(1, n_rounds).test, passed)) or not 0 < len(set(passed)) <= len(style.COLOURS):
         raise ValueError(
             f"rounds={rounds!r} is not allowed: the model has the rounds 1 to {n_rounds}, and it must be "
             f"None or up to {len(style.COLOURS)} of their numbers"
@@ -197,7 +197,7 @@ class WeightPathsDisplay(Display):
         ax
             As in `plot`.
         """
-        check_parameters({"n_rows": n_rows}, {"n_rows": whole(1, _MAX_ROWS)})
+        check_parameters({"n_rows": n_rows}, {"n_rows": integer(1, _MAX_ROWS)})
         check_is_fitted(model)
         for method in ("staged_sample_weights", "outlier_scores"):
             if not hasattr(model, method):
@@ -278,7 +278,7 @@ def _read_rows(rows: Any, n: int) -> tuple[NDArray[np.int64], list[str]]:
     """Numbers and names of the rows to draw."""
     is_named = isinstance(rows, Mapping)
     passed: list[Any] = list(rows.values()) if is_named else np.ravel(np.asarray(rows, dtype=object)).tolist()
-    if not all(map(whole(0, n - 1).test, passed)) or not 0 < len(passed) <= _MAX_ROWS:
+    if not all(map(integer(0, n - 1).test, passed)) or not 0 < len(passed) <= _MAX_ROWS:
         raise ValueError(
             f"rows={rows!r} is not allowed: it must be None or from 1 to {_MAX_ROWS} numbers of rows, from 0 "
             f"to {n - 1}, or a dict from names to them"

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.adaboost import RULES, VoteRule
-from hedgerow.estimators.parameters import whole
+from hedgerow.estimators.parameters import integer
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.inputs import encode_labels
@@ -294,7 +294,7 @@ def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, most: int) ->
         return list(range(1, min(n_rounds, most) + 1))
     is_count = isinstance(rounds, int | np.integer)
     numbers: list[Any] = np.ravel(np.asarray(rounds, dtype=object)).tolist()
-    if not numbers or not all(map(whole(1, n_rounds).test, numbers)):
+    if not numbers or not all(map(integer(1, n_rounds).test, numbers)):
         raise ValueError(
             f"rounds={rounds!r} is not allowed: the estimator has the rounds 1 to {n_rounds}, and it must be "
             "one number, numbers of rounds or None"

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_features
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
-from hedgerow.estimators.parameters import check_parameters, nothing, real
+from hedgerow.estimators.parameters import check_parameters, none, number
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display, Legend
 from hedgerow.table import read_table
@@ -139,9 +139,9 @@ def _margin_bounds(
     n_rounds = int(model.n_estimators_)
     chosen = set(np.unique(np.geomspace(1, n_rounds, _MARGIN_ROUNDS).round().astype(np.int64)).tolist())
     found = {name: np.full(n_rounds, np.nan) for name in names}
-    for number, margins in enumerate(model.staged_margins(*rows), 1):
-        for name in names if number in chosen else ():
-            found[name][number - 1] = _BY_MARGINS[name](margins, size, delta).value
+    for n, margins in enumerate(model.staged_margins(*rows), 1):
+        for name in names if n in chosen else ():
+            found[name][n - 1] = _BY_MARGINS[name](margins, size, delta).value
     return found
 
 
@@ -256,7 +256,7 @@ class BoundsDisplay(Display):
         ax
             As in `plot`.
         """
-        check_parameters({"test_error": test_error}, {"test_error": real(0, 1) | nothing()})
+        check_parameters({"test_error": test_error}, {"test_error": number(0, 1) | none()})
         if not isinstance(certificate, Certificate):
             kind = type(certificate).__name__
             raise TypeError(f"certificate must be the result of certify; got a {kind}")
@@ -280,12 +280,12 @@ class BoundsDisplay(Display):
         right = _WIDTH * largest
         ax.set_xlim(0, right)
         lines = [self.chance] + ([] if self.test_error is None else [self.test_error])
-        for number, value in enumerate(self.values):
+        for row, value in enumerate(self.values):
             is_useful = value < self.chance
             colour = style.BLUE if is_useful else style.FAINT
-            ax.barh(number, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
+            ax.barh(row, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
             end = label_start(min(value, 1.0), lines, _LABEL * right)
-            labels.write_right_of(ax, format_bound(value), (end, number), zorder=4)
+            labels.write_right_of(ax, format_bound(value), (end, row), zorder=4)
         labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])
         line = style.DASHED | {"linewidth": 1.1, "color": style.INK, "zorder": 3}
         ax.axvline(self.chance, label=f"most frequent class: {self.chance:.4f}", **line)

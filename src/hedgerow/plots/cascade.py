@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.plots import labels, style
 from hedgerow.vision.images import as_grey
 from hedgerow.vision.model import LBP, CascadeModel
 
-_ALLOWED = {"n_features": whole(1, 24)}
+_ALLOWED = {"n_features": integer(1, 24)}
 _A_ROW = 8  # maximum of features in a row
 _FEATURE_SIZE, _STAGES_SIZE = 1.45, (2.9, 2.5)  # inches
 _FINE = 12  # points per pixel and axis of drawn features: enough for tilted edges

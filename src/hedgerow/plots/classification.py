@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import calibration, metrics
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.inputs import predict_proba, read_predictions, read_rows
@@ -237,7 +237,7 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
 
     @classmethod
     def _make(cls, probabilities: Floats, codes: Integers, classes: list[Any], n_bins: int) -> Self:
-        check_parameters({"n_bins": n_bins}, {"n_bins": whole(1, 1000)})
+        check_parameters({"n_bins": n_bins}, {"n_bins": integer(1, 1000)})
         is_binary = len(classes) == 2
         y_prob = probabilities[:, 1] if is_binary else probabilities.max(axis=1)
         is_positive = codes == (1 if is_binary else probabilities.argmax(axis=1))

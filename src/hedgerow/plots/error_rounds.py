@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.parameters import check_parameters, flag, real
+from hedgerow.estimators.parameters import check_parameters, flag, number
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Legend
 from hedgerow.plots.bounds import (
@@ -23,7 +23,7 @@ from hedgerow.plots.bounds import (
 from hedgerow.plots.inputs import classes_of, encode_labels
 from hedgerow.plots.loss_rounds import RoundsDisplay, read_pairs
 
-_ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
+_ALLOWED = {"delta": number(0, 1, above=True, below=True), "log_rounds": flag()}
 _HIGHEST = 10.0  # of the logarithmic axis: only vacuous bounds are above
 
 

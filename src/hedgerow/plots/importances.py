@@ -11,18 +11,18 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.parameters import check_parameters, nothing, one_of, whole
+from hedgerow.estimators.parameters import check_parameters, integer, none, one_of
 from hedgerow.plots import inputs, labels, style
 from hedgerow.plots.base import Display
 from hedgerow.plots.inputs import classes_of, encode_labels
 from hedgerow.theory.resamples import as_pair
 
 _ALLOWED = {
-    "method": one_of("split", "permutation") | nothing(),
-    "top": whole(1),
-    "n_repeats": whole(1),
-    "max_rows": whole(1),
-    "random_state": whole(0),
+    "method": one_of("split", "permutation") | none(),
+    "top": integer(1),
+    "n_repeats": integer(1),
+    "max_rows": integer(1),
+    "random_state": integer(0),
 }
 _LONGEST = 42  # letters of a column's name
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.estimators.parameters import whole
+from hedgerow.estimators.parameters import integer
 from hedgerow.table import read_table
 from hedgerow.table.frames import as_frame
 from hedgerow.theory.resamples import as_pair
@@ -125,7 +125,7 @@ def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
     for column in passed:
         if isinstance(column, str) and column in names:
             found.append(list(names).index(column))
-        elif whole(0, len(names) - 1).test(column):
+        elif integer(0, len(names) - 1).test(column):
             found.append(int(column))
         else:
             allowed = f"a number from 0 to {len(names) - 1}"

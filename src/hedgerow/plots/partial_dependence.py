@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.estimators.parameters import check_parameters, flag, whole
+from hedgerow.estimators.parameters import check_parameters, flag, integer
 from hedgerow.plots import inputs, labels, style
 from hedgerow.plots.base import FeatureDisplay, PanelContent, is_rotated
 
@@ -172,7 +172,10 @@ def _category_grid(numbers: Floats) -> Integers:
     return np.asarray(present[first[kept]][np.argsort(codes[kept])], dtype=np.int64)
 
 
-_ALLOWED = {"n_points": whole(2, 1000), "max_rows": whole(1), "top": whole(1), "random_state": whole(0)}
+_ALLOWED = dict.fromkeys(("max_rows", "top"), integer(1)) | {
+    "n_points": integer(2, 1000),
+    "random_state": integer(0),
+}
 _MAX_ROWS = 40  # rows drawn with ice=True
 _LONGEST = 14  # letters of a category
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
 from hedgerow.estimators import parameters, validation
-from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
+from hedgerow.estimators.parameters import check_parameters, integer, none, number
 from hedgerow.members import seeded_clone
 from hedgerow.plots import bounds as class_bounds
 from hedgerow.plots import labels, style
@@ -25,9 +25,9 @@ from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
 Measure = Callable[[Any, Any, Any], float]
 
 _ALLOWED = {
-    "delta": real(0, 1, above=True, below=True),
-    "n_repeats": whole(1),
-    "random_state": parameters.seed() | nothing(),
+    "delta": number(0, 1, above=True, below=True),
+    "n_repeats": integer(1),
+    "random_state": parameters.seed() | none(),
 }
 _OWN_COLOURS = ("#009E73", "#56B4E9", "#CC79A7", "#E69F00", style.INK)  # of measures
 _MARKERS = "sD^vP"
@@ -153,8 +153,8 @@ class SampleSizeDisplay(Display):
             self._line(values, zero, label, colour, linestyle=dashes)
         taken = [class_bounds.LOOKS[name][1] for name in self.bounds]
         free = [colour for colour in _OWN_COLOURS if colour not in taken]
-        for number, (name, values) in enumerate(self.measures.items()):
-            colour, marker = free[number % len(free)], _MARKERS[number % len(_MARKERS)]
+        for i, (name, values) in enumerate(self.measures.items()):
+            colour, marker = free[i % len(free)], _MARKERS[i % len(_MARKERS)]
             self._line(values, zero, name, colour, linestyle=(0, (5, 2)), marker=marker)
         few, many = min(self.sizes), max(self.sizes)
         self.ax_.set_xscale("log")
@@ -267,7 +267,7 @@ def _from_pair(sampler: Any, largest: int) -> Callable[[int, int], Any]:
 
 def _read_sizes(sizes: Any) -> list[int]:
     passed = [] if isinstance(sizes, str) or np.ndim(sizes) != 1 else list(sizes)
-    count = whole(2)
+    count = integer(2)
     if not passed or not all(count.test(size) for size in passed):
         raise ValueError(f"sizes={sizes!r} is not allowed: it must hold one or more integers >= 2")
     return sorted({int(size) for size in passed})

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.optional import require_extra
 
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -107,6 +107,6 @@ def even_columns(n_columns: Any, n_panels: int) -> int:
     >>> [even_columns(3, n_panels) for n_panels in (2, 3, 4, 5, 7)]
     [2, 3, 2, 3, 3]
     """
-    check_parameters({"n_columns": n_columns}, {"n_columns": whole(1)})
+    check_parameters({"n_columns": n_columns}, {"n_columns": integer(1)})
     n_rows = -(-n_panels // int(n_columns))
     return -(-n_panels // n_rows)

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats
+from hedgerow._typing import CODE, AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
-from hedgerow.dtypes import CODE
 from hedgerow.growing.shards import LocalShards, Range, split_range
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream

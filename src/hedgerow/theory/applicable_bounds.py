@@ -112,7 +112,7 @@ def bounds_from_class(model: Any) -> BoundList:
     weak = hypothesis_class_of(model)
     if isinstance(weak, str):
         return BoundList.none(CLASS, weak)
-    m, max_rounds = len(model.training_margins_), max(3, model.most_rounds_)
+    m, max_rounds = len(model.training_margins_), max(3, model._max_rounds)  # noqa: SLF001
     training_error = float(np.mean(model.training_margins_ <= 0.0))
     columns, leaves = weak.n_columns, weak.n_leaves
     if weak.is_stumps:
@@ -212,8 +212,8 @@ def bounds_from_out_of_bag(model: Any) -> BoundList:
     losses: PairLosses | None = getattr(model, "oob_losses_", None)
     if losses is None:
         return BoundList.none(("out-of-bag votes",), "the model was not fitted with oob_score=True")
-    if losses.doubts:
-        return BoundList.none(names, "; ".join(losses.doubts))
+    if losses.caveats:
+        return BoundList.none(names, "; ".join(losses.caveats))
     edges_from_rows = isinstance(model, ForestClassifier) and not model.model_.bins.user_defined.all()
     edges_from_rows = edges_from_rows or _edges_from_training_rows(model)
     proviso = _EDGES_FROM_ROWS if edges_from_rows else ""

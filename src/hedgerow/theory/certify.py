@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import RowFingerprints
-from hedgerow.estimators.parameters import check_parameters, real
+from hedgerow.estimators.parameters import check_parameters, number
 from hedgerow.table.columns import is_missing
 from hedgerow.theory import applicable_bounds
 from hedgerow.theory.applicable_bounds import BoundList, refuse_training_rows
@@ -60,7 +60,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
     Traceback (most recent call last):
     ValueError: 3000 of the 4000 rows of X have the same values as rows that the model was fitted to...
     """
-    check_parameters({"delta": delta}, {"delta": real(1e-300, 1, below=True)})
+    check_parameters({"delta": delta}, {"delta": number(1e-300, 1, below=True)})
     if isinstance(model, type) or not hasattr(model, "predict") or not is_classifier(model):
         raise TypeError(f"model must be a fitted classifier; got {model!r}")
     check_is_fitted(model)

@@ -24,7 +24,7 @@ from scipy.special import betaincc
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import exp, expm1, log, log1p
-from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.estimators.parameters import check_parameters, integer, number
 from hedgerow.theory.growth import numbers, plain
 
 _SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
@@ -139,8 +139,8 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
     >>> round(holdout_bound(7, 100, 0.05), 6)
     0.127458
     """
-    check_parameters(locals(), {"n": whole(1), "delta": real(0, 1, above=True, below=True)})
-    check_parameters(locals(), {"n_errors": whole(0, int(n))})
+    check_parameters(locals(), {"n": integer(1), "delta": number(0, 1, above=True, below=True)})
+    check_parameters(locals(), {"n_errors": integer(0, int(n))})
     k, rest = float(n_errors), float(n - n_errors)
     if rest == 0.0:
         return 1.0

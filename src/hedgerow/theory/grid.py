@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.binning import find_bins
-from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators.fingerprints import RowHashes
-from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.table import read_table
 
-_ALLOWED = {"max_bins": whole(2, MAX_WIDE_BINS)}
+_ALLOWED = {"max_bins": integer(2, MAX_WIDE_BINS)}
 
 
 class Grid(list[NDArray[np.float64] | None]):

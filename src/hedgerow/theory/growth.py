@@ -39,7 +39,7 @@ from scipy.special import gammaln
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import log
-from hedgerow.estimators.parameters import check_parameters, flag, whole
+from hedgerow.estimators.parameters import check_parameters, flag, integer
 
 _LN2 = math.log(2.0)
 _LARGEST = float(np.finfo(np.float64).max)
@@ -214,7 +214,7 @@ def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
     >>> [stump_vc_dimension(c) for c in (1, 2, 3, 10, 1000)]
     [2, 3, 4, 6, 13]
     """
-    check_parameters(locals(), {"n_columns": whole(1), "missing": flag()})
+    check_parameters(locals(), {"n_columns": integer(1), "missing": flag()})
     sets, size = (4 if missing else 2) * int(n_columns), 2
     while math.comb(size + 1, (size + 1) // 2) <= sets:
         size += 1
@@ -231,7 +231,7 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
     >>> [tree_vc_dimension(10, leaves) for leaves in (1, 2, 8, 100)]
     [1, 8, 84, 1676]
     """
-    check_parameters(locals(), {"n_columns": whole(1), "n_leaves": whole(1), "missing": flag()})
+    check_parameters(locals(), {"n_columns": integer(1), "n_leaves": integer(1), "missing": flag()})
 
     def all_labelings(m: int) -> bool:
         count = float(_trees(counts("m", m), n_columns, n_leaves, missing))

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import exp, log, log1p
-from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.estimators.parameters import check_parameters, integer, number
 
 _N_THETAS = 1000  # at once: of more different margins, quantiles, and then all between the best of these
 _N_VOTES = 48  # numbers of votes tried at once
@@ -217,7 +217,7 @@ def margin_distribution(margins: Any, at: Any) -> Floats:
 
 def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:
     """Return the sorted margins."""
-    check_parameters(locals(), {"n_hypotheses": whole(1), "delta": real(0, 1, above=True, below=True)})
+    check_parameters(locals(), {"n_hypotheses": integer(1), "delta": number(0, 1, above=True, below=True)})
     array = np.asarray(margins, np.float64)
     if array.ndim != 1 or not len(array):
         raise ValueError(f"margins has shape {array.shape}; it must be one-dimensional, one number per row")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_features
 from hedgerow._typing import Floats
 from hedgerow.bagging.members import JobRunner
 from hedgerow.estimators import parameters, validation
-from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
+from hedgerow.estimators.parameters import check_parameters, flag, integer, none, one_of
 from hedgerow.members import ConstantHypothesis, fit_member
 from hedgerow.progress import ProgressBar
 from hedgerow.theory import decomposition
@@ -23,11 +23,11 @@ from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
 _OF_CLASSES = ("zero_one", "kohavi_wolpert", "brier")
 _ALLOWED = {
     "estimator": parameters.learner(),
-    "loss": one_of("squared", *_OF_CLASSES) | nothing(),
-    "n_repeats": whole(2),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0) | flag(),
+    "loss": one_of("squared", *_OF_CLASSES) | none(),
+    "n_repeats": integer(2),
+    "random_state": parameters.seed() | none(),
+    "n_jobs": parameters.threads() | none(),
+    "verbose": integer(0) | flag(),
 }
 
 

@@ -19,7 +19,7 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_base import ForestClassifier
-from hedgerow.estimators.parameters import check_parameters, real
+from hedgerow.estimators.parameters import check_parameters, number
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.vote_weights import minimize_objective
 from hedgerow.theory.applicable_bounds import refuse_training_rows
@@ -84,7 +84,7 @@ def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0
     >>> certify(tuned)["out-of-bag tandem"].value < certify(forest)["out-of-bag tandem"].value
     True
     """
-    check_parameters({"delta": delta}, {"delta": real(0, 1, above=True, below=True)})
+    check_parameters({"delta": delta}, {"delta": number(0, 1, above=True, below=True)})
     name = type(model).__name__
     if not isinstance(model, ForestClassifier | BaggingClassifier):
         raise TypeError(
@@ -115,6 +115,6 @@ def _out_of_bag(model: Any) -> PairLosses:
             f"this {type(model).__name__} has no out-of-bag losses: fit it with oob_score=True, or pass "
             "hold-out rows X, y"
         )
-    if losses.doubts:
-        raise ValueError(f"the out-of-bag losses cannot be used: {losses.doubts[0]}; pass X and y")
+    if losses.caveats:
+        raise ValueError(f"the out-of-bag losses cannot be used: {losses.caveats[0]}; pass X and y")
     return losses

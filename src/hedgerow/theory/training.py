@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import exp
-from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.estimators.parameters import check_parameters, integer, number
 
 
 def edges(model: Any) -> Floats:
@@ -114,7 +114,7 @@ def rounds_to_zero_error(gamma: float, m: int) -> int:
     >>> rounds_to_zero_error(0.1, 1000)
     346
     """
-    check_parameters(locals(), {"gamma": real(0, 0.5, above=True), "m": whole(1)})
+    check_parameters(locals(), {"gamma": number(0, 0.5, above=True), "m": integer(1)})
     rounds = math.log(m) / 2.0 / gamma / gamma  # gamma^2 may be too small for a float
     if not math.isfinite(rounds):
         raise ValueError(f"gamma={gamma!r} is not allowed: the number of rounds is not finite")

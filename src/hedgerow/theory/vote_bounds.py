@@ -38,19 +38,19 @@ from typing import Any
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import log
-from hedgerow.estimators.parameters import Allowed, check_parameters, real, whole
+from hedgerow.estimators.parameters import Allowed, check_parameters, integer, number
 from hedgerow.theory.deviations import kl_lower, kl_upper
 
 _ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
-_MEAN = Allowed(real(-_ROUNDING, 1 + _ROUNDING).test, real(0, 1).description)
+_MEAN = Allowed(number(-_ROUNDING, 1 + _ROUNDING).test, number(0, 1).description)
 _ALLOWED = {
-    "n": whole(1),
-    "n_pairs": whole(1),
-    "delta": real(0, 1, above=True, below=True),
+    "n": integer(1),
+    "n_pairs": integer(1),
+    "delta": number(0, 1, above=True, below=True),
     "gibbs": _MEAN,
     "tandem": _MEAN,
     "disagreement": _MEAN,
-    "kl": Allowed(real(-_ROUNDING).test, real(0).description),
+    "kl": Allowed(number(-_ROUNDING).test, number(0).description),
 }
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.dtypes import MAX_BINS
+from hedgerow._typing import MAX_BINS
 from hedgerow.kernels.cpu import windows
 from hedgerow.threads import Team, cached_property
 from hedgerow.vision.model import HAAR, LBP

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.container import ModelFileError
 from hedgerow.estimators import parameters
-from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, integer, none, number, one_of
 from hedgerow.kernels.cpu.random import HELD_OUT_WINDOWS, draw_rows
 from hedgerow.progress import ProgressBar
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
@@ -126,7 +126,7 @@ MIN_NEGATIVES = 20  # too few for a false-alarm rate
 
 def _per_stage(low: float, high: float, *, above: bool = False, below: bool = False) -> Allowed:
     """Allow a number for all stages, or a list with one number for each."""
-    one = real(low, high, above=above, below=below)
+    one = number(low, high, above=above, below=below)
 
     def test(v: Any) -> bool:
         return one.test(v) or (isinstance(v, list | tuple) and len(v) > 0 and all(one.test(n) for n in v))
@@ -144,23 +144,23 @@ def _is_file_name(value: Any) -> bool:
 ALLOWED = {
     "features": one_of("basic", "core", "all", "lbp"),
     "algorithm": one_of(*RULES),
-    "n_stages": whole(1, 1000),
+    "n_stages": integer(1, 1000),
     "min_hit_rate": _per_stage(0.5, 1.0),
     "max_false_alarm": _per_stage(0.0, 1.0, above=True, below=True),
-    "target_false_alarm": real(0.0, 1.0, above=True, below=True) | nothing(),
-    "max_learners": whole(1),
-    "max_depth": whole(1, 8),
-    "n_negatives": whole(MIN_NEGATIVES),
-    "validation_fraction": real(0.0, 1.0, above=True, below=True),
-    "max_features": whole(1) | nothing(),
-    "weight_trim": real(0.0, 0.5),
-    "scale_factor": real(1.0, 2.0, above=True),
-    "jitter": whole(0, 1000) | Allowed(lambda v: isinstance(v, Jitter), "a Jitter"),
+    "target_false_alarm": number(0.0, 1.0, above=True, below=True) | none(),
+    "max_learners": integer(1),
+    "max_depth": integer(1, 8),
+    "n_negatives": integer(MIN_NEGATIVES),
+    "validation_fraction": number(0.0, 1.0, above=True, below=True),
+    "max_features": integer(1) | none(),
+    "weight_trim": number(0.0, 0.5),
+    "scale_factor": number(1.0, 2.0, above=True),
+    "jitter": integer(0, 1000) | Allowed(lambda v: isinstance(v, Jitter), "a Jitter"),
     "mirror": parameters.flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0, 2),
-    "checkpoint": nothing() | Allowed(_is_file_name, "the path of a file in an existing folder"),
+    "random_state": parameters.seed() | none(),
+    "n_jobs": parameters.threads() | none(),
+    "verbose": integer(0, 2),
+    "checkpoint": none() | Allowed(_is_file_name, "the path of a file in an existing folder"),
 }
 
 
