@@ -1,5 +1,7 @@
-"""Array types and dtypes that many modules share, and the limits that follow from the dtypes."""
+"""Array types and dtypes that many modules share, the limits that follow from them, and missing values."""
 
+import math
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,3 +21,22 @@ MAX_ROWS = 2**32 - 1
 MISSING_CODE = 0  # missing or unknown; the codes 1..n_bins are the bins of a column
 MAX_BINS = 255  # bins of one byte beside MISSING_CODE
 MAX_WIDE_BINS = 65_535  # the same for two bytes
+
+MISSING_TYPES = ("NAType", "NaTType")  # of pandas, by name: it stays optional
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is missing: None, NaN, NaT or pandas.NA.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return type(value).__name__ in MISSING_TYPES

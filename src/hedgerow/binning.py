@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import CODE, MAX_BINS, MAX_ROWS, WIDE_CODE, AnyFloats, Floats, Integers, Keys
+from hedgerow._typing import (
+    CODE,
+    MAX_BINS,
+    MAX_ROWS,
+    WIDE_CODE,
+    AnyFloats,
+    Floats,
+    Integers,
+    Keys,
+    RowNumbers,
+)
 from hedgerow.kernels.cpu.binning import add_keys, cut_positions, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
@@ -189,7 +199,7 @@ class BinnedTable:
         """The number of columns."""
         return self.bins.n_columns
 
-    def take(self, rows: NDArray[np.uint32]) -> "BinnedTable":
+    def take(self, rows: RowNumbers) -> "BinnedTable":
         """Return some of the rows."""
         by_column = np.ascontiguousarray(self.codes.by_column[:, rows])
         by_row = self.codes.by_row[rows] if len(self.codes.by_row) else self.codes.by_row
@@ -325,7 +335,7 @@ def row_keys(table: Table, step: int) -> tuple[Keys, Keys]:
     return keys, rounded
 
 
-def upper_half(keys: Keys) -> NDArray[np.uint32]:
+def upper_half(keys: Keys) -> RowNumbers:
     """Return the upper 32 bits of hashes, which are enough for those of rounded values."""
     return (keys >> np.uint64(32)).astype(np.uint32)
 

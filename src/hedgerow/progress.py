@@ -15,8 +15,11 @@ update, on any stream:
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Any, Self, TextIO, TypeAlias
+
+ProgressCallback: TypeAlias = Callable[[int, int, str], Any]  # called with steps done, all steps, and a text
 
 _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line

@@ -47,7 +47,7 @@ def put(folder, **columns):
         ("none.parquet", "none.parquet: there is no such file"),
         ("none-*.parquet", "none-*.parquet: no file matches"),
         ("empty", "empty: the folder has no Parquet or Arrow files"),
-        ("rows.csv", "rows.csv: it is no Parquet or Arrow file, and only these are read in batches; write"),
+        ("rows.csv", "rows.csv: it is not a Parquet or Arrow file, and only these are read in batches;"),
         ("cut.parquet", "cut.parquet: it starts as a Parquet file but cannot be read"),
         ("", "cannot be the name of a file"),
         ("a,b\n" * 2000, "it cannot be read (File name too long)"),

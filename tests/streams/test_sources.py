@@ -159,7 +159,7 @@ def test_a_file_with_other_columns_in_the_second_pass_raises(tmp_path, monkeypat
     ("spoil", "text"),
     [
         (lambda path: path.write_bytes(b""), "it is an empty file; download or write it again"),
-        (lambda path: path.write_bytes(path.read_bytes()[9:]), "it is no Parquet or Arrow file"),
+        (lambda path: path.write_bytes(path.read_bytes()[9:]), "it is not a Parquet or Arrow file"),
         (lambda path: path.unlink() or path.symlink_to("nowhere"), "there is no such file"),
     ],
     ids=["empty", "without its head", "broken link"],

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hedgerow as hr
 from hedgerow.container import unpack
-from hedgerow.io.annotations import checked_notes
+from hedgerow.io.checkpoints import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
 from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 from hedgerow.theory import certify, optimize_votes, quantile_grid

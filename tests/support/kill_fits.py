@@ -24,7 +24,8 @@ from sklearn.naive_bayes import GaussianNB
 import hedgerow as hr
 import trainer_cases
 from hedgerow.container import ModelFileError
-from hedgerow.io.models import ModelStore, from_bytes, to_bytes
+from hedgerow.io.checkpoints import ModelStore
+from hedgerow.io.models import from_bytes, to_bytes
 from kill_children import argument_parser, log, run_and_kill
 
 PER_CASE = 3  # kills per case, approximately

@@ -337,7 +337,7 @@ CASES = {
         "a.csv",
         lines("name,qty", "Ann,1", "Bob,2", "Total,3"),
         {"name": ["Ann", "Bob"], "qty": [1, 2]},
-        says=("The last line, 'Total,3', is no row of the table",),
+        says=("The last line, 'Total,3', is not part of the table",),
     ),
     "source below the rows": Case(
         "a.csv",

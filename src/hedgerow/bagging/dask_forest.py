@@ -124,7 +124,7 @@ class DaskTreeGrower:
         self._n_left, self._n_losses, self._has_failed = len(numbers), 0, False
         workers = require_workers(client, settings)
         n_rows = task.sampler.draws.pool.n_rows
-        require_worker_memory(workers, n_bytes(task), n_rows)
+        require_memory_for_codes(workers, n_bytes(task), n_rows)
         n_threads = sum(int(info.get("nthreads", 1)) for info in workers.values())
         self._window = _TREES_PER_THREAD * max(1, n_threads)
         self._task = self._scatter()
@@ -254,11 +254,11 @@ class DaskTreeGrower:
         self._pending = deque((number, self._submit(number)) for number, _ in self._pending)
 
 
-def require_worker_memory(workers: dict[str, dict[str, Any]], task_bytes: int, n_rows: int) -> None:
+def require_memory_for_codes(workers: dict[str, dict[str, Any]], task_bytes: int, n_rows: int) -> None:
     """Refuse workers whose memory cannot hold the codes of all rows and the trees that their threads grow.
 
     >>> worker = {"memory_limit": 4_000_000_000, "nthreads": 2}
-    >>> require_worker_memory({"tcp://one:1": worker}, 5_000_000_000, 100_000_000)
+    >>> require_memory_for_codes({"tcp://one:1": worker}, 5_000_000_000, 100_000_000)
     Traceback (most recent call last):
     MemoryError: every worker of a forest needs the codes of all 100,000,000 rows, 5.0 GB, and 12.0 GB for
     growing trees with 2 threads; the Dask worker tcp://one:1 may use 4.0 GB: increase its memory or use fewer

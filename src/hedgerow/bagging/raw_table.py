@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from hedgerow._typing import Floats, Integers, Keys
+from hedgerow._typing import MISSING_TYPES, Floats, Integers, Keys, is_missing
 from hedgerow.kernels.cpu.binning import add_keys, add_sparse_keys
 from hedgerow.table import Schema
-from hedgerow.table.columns import is_missing, string_names
+from hedgerow.table.columns import string_names
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers, seconds_since_1970
 from hedgerow.table.reading import as_array, as_csr, check_not_empty
 from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
@@ -124,7 +124,7 @@ def _has_codes(dtype: Any) -> bool:
 def _check_objects(array: NDArray[Any]) -> None:
     """Refuse Python objects that no column may hold; their row might be in no sample."""
     for kind in set(map(type, array.flat)):
-        missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+        missing = kind is type(None) or kind.__name__ in MISSING_TYPES
         if not (missing or issubclass(kind, str | bytes) or hasattr(kind, "__float__")):
             raise TypeError(
                 f"X holds a {kind.__name__}: a value of the X argument must be a string or a number"

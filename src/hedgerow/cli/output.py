@@ -8,16 +8,15 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 import numpy as np
 
-from hedgerow.progress import ProgressBar
+from hedgerow.progress import ProgressBar, ProgressCallback
 from hedgerow.text_table import WIDTH, format_number, format_table, printable, wrap
 
-Progress = Callable[[int, int, str], None]
 _STYLES = {"bold": "\x1b[1m", "green": "\x1b[32m", "yellow": "\x1b[33m"}
 
 
@@ -67,7 +66,7 @@ class Output:
             sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress]:
+    def progress(self, title: str) -> Iterator[ProgressCallback]:
         """Return a callback that shows progress(done, total, text) as a bar on a terminal."""
         bar = ProgressBar(None, title, clear=True, elapsed=True)
         total = [-1]

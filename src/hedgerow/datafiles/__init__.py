@@ -6,10 +6,10 @@ With the recipe a later file, whose columns have another order or whose numbers 
 same features. Modules that need pyarrow are imported when a name of theirs is used.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.datafiles.errors import DataFileError, nearest_names, unknown_name
+from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
     from hedgerow.datafiles.files import read_data, read_typed
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from hedgerow.datafiles.summary import ColumnSummary, TableSummary, describe
     from hedgerow.datafiles.typed_table import TypedTable
     from hedgerow.datafiles.writing import write_data
-
-_MODULES = {
-    "files": ("read_data", "read_typed"),
-    "findings": ("ReadOptions", "UndecidedError"),
-    "planning": ("make_recipe",),
-    "recipe": ("PlannedColumn", "Recipe"),
-    "summary": ("ColumnSummary", "TableSummary", "describe"),
-    "typed_table": ("TypedTable",),
-    "writing": ("write_data",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ColumnSummary",
@@ -49,8 +38,15 @@ __all__ = [
     "write_data",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "hedgerow.datafiles.files": ["read_data", "read_typed"],
+        "hedgerow.datafiles.findings": ["ReadOptions", "UndecidedError"],
+        "hedgerow.datafiles.planning": ["make_recipe"],
+        "hedgerow.datafiles.recipe": ["PlannedColumn", "Recipe"],
+        "hedgerow.datafiles.summary": ["ColumnSummary", "TableSummary", "describe"],
+        "hedgerow.datafiles.typed_table": ["TypedTable"],
+        "hedgerow.datafiles.writing": ["write_data"],
+    },
+)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 KINDS = ("number", "boolean", "category", "date", "text", "empty", "constant", "unsupported")
 MOST_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
-_FEW_CATEGORIES = 20  # so few are categories even if half of the rows differ: small tables
+_FEW_CATEGORIES = 20  # up to this number they are categories even if half of the rows differ: small tables
 _CODE_LENGTH = 8  # longest code: postal codes, stations, products
 _SHORT_NAME = 30  # letters; the values of a small table that are longer are comments
 

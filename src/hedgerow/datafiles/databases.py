@@ -18,14 +18,9 @@ _DUCKDB_TABLES = "select table_name from information_schema.tables order by tabl
 
 
 def read_sqlite(path: Path, name: str | None) -> pa.Table:
-    """Return a table of an SQLite database; without a name, its only one.
+    """Return a table or view of an SQLite database; without a name, its only one.
 
-    Parameters
-    ----------
-    path : Path
-        The database, which is opened for reading only.
-    name : str, optional
-        The table or view.
+    The database is opened for reading only.
     """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
@@ -42,15 +37,7 @@ def read_sqlite(path: Path, name: str | None) -> pa.Table:
 
 
 def read_duckdb(path: Path, name: str | None) -> pa.Table:
-    """Return a table of a DuckDB database; without a name, its only one.
-
-    Parameters
-    ----------
-    path : Path
-        The database, which is opened for reading only.
-    name : str, optional
-        The table or view.
-    """
+    """Return a table or view of a DuckDB database; see `read_sqlite`."""
     try:
         duckdb = importlib.import_module("duckdb")
     except ImportError as error:

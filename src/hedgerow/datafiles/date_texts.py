@@ -21,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.datafiles.errors import DataFileError, format_value
 
 _SAMPLE = 1000  # values that reject most other columns
-_MOST_MONTHS_BY_CHANCE = 3  # from so many on, 1/2, 1/3, 1/4 are the first days of months
-_MOST_FORMATS = 12  # of one column: with and without time, 1st, 2nd, 3rd, 4th
+_MIN_FIRST_DAYS = 3  # distinct months from which 1/2, 1/3, 1/4 are taken as first days of months
+_MAX_FORMATS = 12  # of one column: with and without time, 1st, 2nd, 3rd, 4th
 _DAY = 86_400_000_000  # microseconds
 _MONTHS = {  # the first letters of names, in English, German, French, Spanish, Italian, Portuguese and Dutch
     1: "jan jän ene gen",
@@ -141,7 +142,7 @@ def _detect(known: pa.ChunkedArray, day_first: bool) -> tuple[tuple[str, ...], s
         return None
     is_day_first = order == "day" or (order != "month" and day_first)
     formats: list[str] = []
-    while len(rest) and len(formats) < _MOST_FORMATS:
+    while len(rest) and len(formats) < _MAX_FORMATS:
         form = guess_format(rest[0].as_py(), day_first=is_day_first)
         if form is None or form in formats:
             return None
@@ -168,7 +169,7 @@ def _order(texts: pa.Array) -> str:
         return "day" if first > 12 else "month"
     if min(first, second) == 1 and len(pc.unique(found.field("y"))) > 1:
         n_first, n_second = len(pc.unique(a)), len(pc.unique(b))
-        if max(n_first, n_second) >= _MOST_MONTHS_BY_CHANCE:
+        if max(n_first, n_second) >= _MIN_FIRST_DAYS:
             return "day" if n_first == 1 else "month"
     with_points = pc.all(pc.match_substring_regex(numeric, r"^\D*\d+\.")).as_py()
     return "day" if with_points else "either"
@@ -267,13 +268,13 @@ def parse_dates(texts: pa.ChunkedArray, formats: Sequence[str]) -> pa.ChunkedArr
     return pa.chunked_array([pa.array(total, pa.int64(), mask=missing).cast(pa.timestamp("us", zone))])
 
 
-def _parse(texts: pa.Array, form: str) -> tuple[NDArray[np.int64], NDArray[np.bool]]:
+def _parse(texts: pa.Array, form: str) -> tuple[Integers, NDArray[np.bool]]:
     """Return microseconds since 1970, and which texts are valid dates of this format."""
     found = pc.extract_regex(texts, format_pattern(form))
     fits: NDArray[np.bool] = found.is_valid().to_numpy(zero_copy_only=False)
     names = {field.name for field in found.type}
 
-    def integers(name: str, default: int) -> NDArray[np.int64]:
+    def integers(name: str, default: int) -> Integers:
         if name not in names:
             return np.full(len(texts), default, np.int64)
         column = found.field(name).filter(pa.array(fits)).cast(pa.int64())
@@ -304,14 +305,14 @@ def _parse(texts: pa.Array, form: str) -> tuple[NDArray[np.int64], NDArray[np.bo
     return moments, fits & good
 
 
-def _spread(values: NDArray[Any], fits: NDArray[np.bool], default: int) -> NDArray[np.int64]:
+def _spread(values: NDArray[Any], fits: NDArray[np.bool], default: int) -> Integers:
     """Return the values at the rows that fit, and a default at the others."""
     spread = np.full(len(fits), default, np.int64)
     spread[fits] = values
     return spread
 
 
-def _months(found: pa.Array, fits: NDArray[np.bool]) -> NDArray[np.int64]:
+def _months(found: pa.Array, fits: NDArray[np.bool]) -> Integers:
     names = found.field("b").filter(pa.array(fits)).dictionary_encode()
     numbers = np.array([_month_number(name) for name in names.dictionary.to_pylist()] or [0], np.int64)
     return _spread(numbers[names.indices.to_numpy()], fits, 0)
@@ -322,12 +323,12 @@ def _month_number(name: str) -> int:
     return _MONTH.get(folded[:4]) or _MONTH.get(folded[:3], 0)
 
 
-def _fractions(found: pa.Array, fits: NDArray[np.bool]) -> NDArray[np.int64]:
+def _fractions(found: pa.Array, fits: NDArray[np.bool]) -> Integers:
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(found.field("f").filter(pa.array(fits)), 6, "0"), 0, 6)
     return _spread(np.asarray(digits.cast(pa.int64())), fits, 0)
 
 
-def _offsets(found: pa.Array, fits: NDArray[np.bool]) -> NDArray[np.int64]:
+def _offsets(found: pa.Array, fits: NDArray[np.bool]) -> Integers:
     zones = found.field("z").filter(pa.array(fits)).dictionary_encode()
     seconds = np.array([_offset(zone) for zone in zones.dictionary.to_pylist()] or [0], np.int64)
     return _spread(seconds[zones.indices.to_numpy()] * 1_000_000, fits, 0)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from hedgerow.datafiles.errors import DataFileError, check_columns, format_value, one_line
+from hedgerow.datafiles.errors import DataFileError, check_columns, line_number, one_line
 from hedgerow.datafiles.findings import Finding
-from hedgerow.datafiles.layout import find_layout, is_footer
+from hedgerow.datafiles.layout import MAX_FOOTERS, find_layout, footer_finding, is_footer
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED_LINES = 50
@@ -24,7 +24,6 @@ _SNIFFED_BYTES = 1 << 20
 _BLOCK = 1 << 23  # bytes parsed at once; a single row may be longer, see _parsed
 _LARGEST_BLOCK = (1 << 31) - 1
 _LAST_BYTES = 4096  # in which footers are searched
-_MOST_FOOTERS = 5  # lines
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(rb"[ \t]*(?:\r\n|\r|\n)")
 _INK = re.compile(rb"[^ \t\r\n]")
@@ -58,7 +57,7 @@ def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> TextTab
     ({'a': ['1', '2'], 'b': ['x', None]}, ';')
     """
     if b"\0" in data:
-        line = _line_of(data, data.index(b"\0"))
+        line = line_number(data, data.index(b"\0"))
         raise DataFileError(f"line {line} holds a NUL byte; it is not a text file, or it is damaged")
     header = read_header(data)
     check_columns(columns, header.names)
@@ -113,7 +112,7 @@ def _n_footers(rows: list[list[str]]) -> int:
     """Count the last rows that are totals, so that they do not take part in the search of the header."""
     count = 0
     width = max(map(len, rows), default=0)
-    while count < min(_MOST_FOOTERS, len(rows) - 3) and is_footer(rows[-1 - count], width):
+    while count < min(MAX_FOOTERS, len(rows) - 3) and is_footer(rows[-1 - count], width):
         count += 1
     return count
 
@@ -132,19 +131,13 @@ def _without_footers(data: bytes, start: int, separator: str, width: int) -> tup
         row = next(csv.reader([text.rstrip("\r\n")], delimiter=separator), [])
         if not any(cell.strip() for cell in row):
             continue
-        if not is_footer(row, width) or len(left_out) == _MOST_FOOTERS or text.count('"') % 2:
+        if not is_footer(row, width) or len(left_out) == MAX_FOOTERS or text.count('"') % 2:
             break
         stop = match.start()
         left_out.append(text.strip())
     if not left_out or stop <= start:
         return len(data), []
-    shown = format_value(left_out[-1])
-    what = (
-        f"The last line, {shown}, is"
-        if len(left_out) == 1
-        else f"The last {len(left_out)} lines, {shown}, are"
-    )
-    return stop, [Finding(f"{what} no row of the table; left out.")]
+    return stop, [footer_finding("line", len(left_out), left_out[-1])]
 
 
 class _LineReader:
@@ -243,19 +236,13 @@ def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
     return unread
 
 
-def _line_of(data: bytes, offset: int) -> int:
-    """Return the number of the line, from 1, that contains a byte; line ends may be of any kind."""
-    before = data[:offset]
-    return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
-
-
 def _check_last_quote(data: bytes, header: Header, table: pa.Table) -> None:
     """Refuse a quote that is never closed: Arrow would read the rest of the file as one value."""
     if data.count(b'"') % 2 == 0 or table.column_names[-1:] != list(header.names[-1:]):
         return
     last = table.column(table.num_columns - 1)[-1].as_py()
     if last is not None and ("\n" in last or "\r" in last) and data.endswith(last.encode()):
-        line = _line_of(data, len(data) - len(last.encode()))
+        line = line_number(data, len(data) - len(last.encode()))
         raise _unclosed(line)
 
 

@@ -10,7 +10,7 @@ import re
 
 from charset_normalizer import from_bytes
 
-from hedgerow.datafiles.errors import DataFileError, format_value
+from hedgerow.datafiles.errors import DataFileError, format_value, line_number
 from hedgerow.datafiles.findings import Finding
 
 _MARKS = {  # the longer one first: that of UTF-32 begins with that of UTF-16
@@ -85,7 +85,7 @@ def _decoded(data: bytes, encoding: str) -> bytes:
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise DataFileError(
-            f"line {_line_of(data, start)} is not {_TITLES.get(encoding, encoding)} (byte "
+            f"line {line_number(data, start)} is not {_TITLES.get(encoding, encoding)} (byte "
             f"0x{data[start]:02X}); pass another --encoding"
         ) from error
 
@@ -112,8 +112,8 @@ def _detect(data: bytes, start: int) -> str:
     if valid > 0.5 * sum(byte > 127 for byte in sample):
         byte = data[start]
         raise DataFileError(
-            f"line {_line_of(data, start)} is not UTF-8 (byte 0x{byte:02X}), although others are: the file "
-            "mixes encodings or is damaged; correct the line, or pass --encoding"
+            f"line {line_number(data, start)} is not UTF-8 (byte 0x{byte:02X}), although others are: the "
+            "file mixes encodings or is damaged; correct the line, or pass --encoding"
         )
     matches = list(from_bytes(sample, cp_isolation=_CANDIDATES))
     best = matches[0] if matches else None
@@ -129,9 +129,3 @@ def _detect(data: bytes, start: int) -> str:
 def _is_western(sample: bytes) -> bool:
     letters = [letter for letter in sample.decode("cp1252", "replace") if letter.isalpha()]
     return sum(map(str.isascii, letters)) >= _ASCII_LETTERS * len(letters)
-
-
-def _line_of(data: bytes, offset: int) -> int:
-    """Return the number of the line, from 1, that contains a byte; line ends may be of any kind."""
-    before = data[:offset]
-    return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")

@@ -169,3 +169,13 @@ def check_columns(columns: Sequence[str] | None, names: Sequence[str]) -> None:
         if name not in names:
             raise DataFileError(unknown_name(name, names))
     check_distinct(columns or ())
+
+
+def line_number(data: bytes, offset: int) -> int:
+    r"""Return the number of the line, from 1, that contains a byte; line ends may be of any kind.
+
+    >>> line_number(b"a\r\nb\nc", 5)
+    3
+    """
+    before = data[:offset]
+    return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
+from hedgerow._typing import is_missing
 from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, one_line
 
 
@@ -69,7 +70,7 @@ def _to_arrow(column: Any, name: str) -> Any:
 
 def values_to_arrow(values: list[Any], name: str) -> Any:
     """Convert Python objects: of one type as Arrow does, otherwise to texts."""
-    known = [None if _is_missing(value) else value for value in values]
+    known = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in known if value is not None}
     if kinds <= {int, float, bool} and (len(kinds) < 2 or bool not in kinds):
         return pa.array(known, pa.float64() if float in kinds else None)
@@ -88,9 +89,3 @@ def _text(value: Any) -> Any:
     """Return a value as a file would hold it; nested values stay unchanged and are refused later."""
     plain = (bool, int, float, decimal.Decimal, dt.date, dt.time)  # datetime is a date
     return str(value) if isinstance(value, plain) else value
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | decimal.Decimal) and value != value  # noqa: PLR0124 - NaN

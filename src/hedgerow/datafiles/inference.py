@@ -37,7 +37,7 @@ NA = "NA"
 AMONG_NUMBERS = ("-", "--", "—", "–", ".", "..", "na", "N.A.", "n.a.", "nil", "k.A.", "k. A.")
 _LEADING_ZERO = r"^[+-]?0[0-9xX]"  # 0x: Arrow would read 0x1F as 31
 _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
-_SLICE = 1 << 13  # rows cast at once
+_ROWS_PER_CAST = 1 << 13
 _OTHER_TYPES = (pa.bool_(), pa.date32(), *map(pa.timestamp, ("us", "ns")), pa.timestamp("us", "UTC"))
 
 
@@ -151,7 +151,7 @@ def infer_column(
         if typed is not None:
             return InferredColumn(typed)
     texts = pc.utf8_trim_whitespace(column)
-    bare, found = _without(texts, {*ANYWHERE, NA, *AMONG_NUMBERS, *missing})
+    bare, found = _replace_markers(texts, {*ANYWHERE, NA, *AMONG_NUMBERS, *missing})
     if bare.null_count < len(bare):
         if date_format is not None:
             return _dates_of_format(bare, name, date_format)._replace(missing=found)
@@ -185,7 +185,7 @@ def clean_text(
     texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
     if kept is None:
         return _text_values(texts, missing)[0]
-    return _without(texts, {*ANYWHERE, NA, *missing} - set(kept))[0]
+    return _replace_markers(texts, {*ANYWHERE, NA, *missing} - set(kept))[0]
 
 
 def label_values(
@@ -208,7 +208,7 @@ def label_values(
 # --- missing values
 
 
-def _without(texts: pa.ChunkedArray, markers: set[str]) -> tuple[pa.ChunkedArray, dict[str, int]]:
+def _replace_markers(texts: pa.ChunkedArray, markers: set[str]) -> tuple[pa.ChunkedArray, dict[str, int]]:
     """Replace markers by null; return also the number of rows of each, except the empty text."""
     is_marker = pc.is_in(texts, value_set=pa.array(sorted(markers)))
     if not pc.any(is_marker).as_py():
@@ -223,14 +223,14 @@ def _text_values(
     texts: pa.ChunkedArray, missing: Sequence[str]
 ) -> tuple[pa.ChunkedArray, dict[str, int], tuple[str, ...]]:
     """Replace markers in a column of text; NA stays if all other values are codes of two capital letters."""
-    texts, found = _without(texts, {*ANYWHERE, *missing})
+    texts, found = _replace_markers(texts, {*ANYWHERE, *missing})
     others = pc.not_equal(texts, NA)
     if pc.all(others).as_py() is not False:
         return texts, found, ()
     codes = pc.match_substring_regex(texts, "^[A-Z]{2}$")
     if pc.all(codes).as_py() and pc.any(others).as_py():
         return texts, found, (NA,)
-    texts, more = _without(texts, {NA})
+    texts, more = _replace_markers(texts, {NA})
     return texts, found | more, ()
 
 
@@ -252,7 +252,7 @@ def _typed(texts: pa.ChunkedArray, decimal: str | None, day_first: bool) -> Infe
             thousands=numbers.thousands,
             signs=numbers.signs,
             ambiguous="number" if numbers.is_ambiguous else "",
-            example=_telling(texts, example),
+            example=_first_formatted_number(texts, example),
         )
     dates = detect_dates(texts, day_first=day_first)
     if dates is None:
@@ -263,8 +263,8 @@ def _typed(texts: pa.ChunkedArray, decimal: str | None, day_first: bool) -> Infe
     )
 
 
-def _telling(texts: pa.ChunkedArray, example: str) -> str:
-    """Return the first number that is not plain."""
+def _first_formatted_number(texts: pa.ChunkedArray, example: str) -> str:
+    """Return the first number that is not only digits, or the example if there is none."""
     is_plain = pc.fill_null(pc.match_substring_regex(texts, r"^\d*$"), fill_value=True)
     found = pc.index(is_plain, value=False).as_py()
     return example if found < 0 else str(texts[found].as_py())
@@ -286,15 +286,15 @@ def _dates_of_format(texts: pa.ChunkedArray, name: str, form: str) -> InferredCo
 def _plain(texts: pa.ChunkedArray, decimal: str | None) -> pa.ChunkedArray | None:
     """Cast texts that Arrow reads; None if there are others, or if their points may separate thousands."""
     texts = _in_slices(texts)
-    numbers = _first(texts, (pa.int64(),) if decimal == "," else (pa.int64(), pa.float64()))
+    numbers = _cast_to_first(texts, (pa.int64(),) if decimal == "," else (pa.int64(), pa.float64()))
     if numbers is None:
-        return _first(texts, _OTHER_TYPES)
+        return _cast_to_first(texts, _OTHER_TYPES)
     if pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py():
         return None
     return plain_numbers(numbers)  # "-nan" is parsed as NaN
 
 
-def _first(texts: pa.ChunkedArray, types: tuple[pa.DataType, ...]) -> pa.ChunkedArray | None:
+def _cast_to_first(texts: pa.ChunkedArray, types: tuple[pa.DataType, ...]) -> pa.ChunkedArray | None:
     """Cast the column to the first of these types that all texts can be cast to."""
     for kind in types:
         try:
@@ -306,9 +306,11 @@ def _first(texts: pa.ChunkedArray, types: tuple[pa.DataType, ...]) -> pa.Chunked
 
 def _in_slices(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Split the column into short chunks: a cast that fails still processes its whole chunk."""
-    if all(len(chunk) <= _SLICE for chunk in texts.chunks):
+    if all(len(chunk) <= _ROWS_PER_CAST for chunk in texts.chunks):
         return texts
     slices = [
-        chunk[start : start + _SLICE] for chunk in texts.chunks for start in range(0, len(chunk), _SLICE)
+        chunk[start : start + _ROWS_PER_CAST]
+        for chunk in texts.chunks
+        for start in range(0, len(chunk), _ROWS_PER_CAST)
     ]
     return pa.chunked_array(slices, texts.type)

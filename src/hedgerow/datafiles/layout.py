@@ -14,7 +14,8 @@ from typing import NamedTuple
 from hedgerow.datafiles.errors import DataFileError, format_value
 from hedgerow.datafiles.findings import Finding
 
-_MOST_TITLES = 30  # rows
+_MAX_TITLES = 30  # rows
+MAX_FOOTERS = 5  # rows
 _NUMBER = re.compile(
     r"[^\w]*\d[\d\s.,:/'\u2019%()+-]*(?:[eE][+-]?\d+)?\s?[€$£%]?(?:[TZ ]?[\d:.+-]*(?: ?[AaPp][Mm])?)?Z?"
 )
@@ -83,6 +84,17 @@ def is_footer(row: Sequence[str], width: int) -> bool:
     return bool(_TOTAL.fullmatch(filled[0]))
 
 
+def footer_finding(kind: str, count: int, first: str) -> Finding:
+    """Return the finding about lines or rows below the table that are left out; `first` is the first of them.
+
+    >>> footer_finding("line", 1, "Total,3").text
+    "The last line, 'Total,3', is not part of the table; left out."
+    """
+    shown = format_value(first)
+    what = f"The last {kind}, {shown}, is" if count == 1 else f"The last {count} {kind}s, {shown}, are"
+    return Finding(f"{what} not part of the table; left out.")
+
+
 def is_number(cell: str) -> bool:
     """Return whether a text is a number or a date rather than a name.
 
@@ -100,8 +112,8 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
 def _header(rows: Sequence[Sequence[str]]) -> int:
     """Return the position of the header: 0 unless the rows above another one are titles."""
     width = _width(rows)
-    empty = _empty_row(rows[:_MOST_TITLES], width)
-    for position, row in enumerate(rows[: _MOST_TITLES + 1]):
+    empty = _empty_row(rows[:_MAX_TITLES], width)
+    for position, row in enumerate(rows[: _MAX_TITLES + 1]):
         filled = [cell for cell in row if cell.strip()]
         if position and len(row) in (width, width - 1) and 2 * len(filled) > width:
             complete = width > 2 or len(filled) == width

@@ -84,35 +84,37 @@ def make_recipe(
     drop, categorical = _listed(drop, names, "drop"), _listed(categorical, names, "categorical")
     target = _without_spaces(target, names)
     _check_names(names, target, drop, categorical)
-    plan = _Plan(typed)
-    plan.check_others([name for name in names if name not in (*drop, *categorical)])
-    if not strict or target in plan.undecided:
-        plan.raise_problems()
+    builder = _RecipeBuilder(typed)
+    builder.check_others([name for name in names if name not in (*drop, *categorical)])
+    if not strict or target in builder.undecided:
+        builder.raise_problems()
     found = infer_target(typed, target, task)
     known = pc.is_valid(typed.labels(target))
     n_known = pc.sum(known).as_py()
-    plan.notes.append(f"The task is {found.task}: {found.reason}.")
+    builder.notes.append(f"The task is {found.task}: {found.reason}.")
     if n_known < typed.num_rows:
         left_out = typed.num_rows - n_known
         have = "has" if left_out == 1 else "have"
-        plan.notes.append(f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out.")
+        builder.notes.append(
+            f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out."
+        )
     for name in names:
         if name in drop:
-            plan.dropped.append((name, "requested"))
+            builder.dropped.append((name, "requested"))
         elif name != target:
             values = typed.values(name) if n_known == typed.num_rows else typed.values(name).filter(known)
-            plan.add(name, column_types.classify_values(values), name in categorical)
-    plan.check(target)
-    used = [target, *(column.name for column in plan.columns)]
-    plan.state_findings(used, strict=strict)
-    plan.raise_problems()
+            builder.add(name, column_types.classify_values(values), name in categorical)
+    builder.check(target)
+    used = [target, *(column.name for column in builder.columns)]
+    builder.state_findings(used, strict=strict)
+    builder.raise_problems()
     inferred = typed.inferred(target)
     return Recipe(
         target,
         found.task,
-        tuple(plan.columns),
-        tuple(plan.dropped),
-        tuple(plan.notes),
+        tuple(builder.columns),
+        tuple(builder.dropped),
+        tuple(builder.notes),
         found.labels,
         missing=typed.options.missing,
         decimal=inferred.decimal if inferred else "",
@@ -146,7 +148,7 @@ def _check_names(names: Sequence[str], target: str, drop: Sequence[str], categor
         )
 
 
-class _Plan:
+class _RecipeBuilder:
     """The columns of a recipe while it is made."""
 
     def __init__(self, table: TypedTable) -> None:

@@ -187,7 +187,7 @@ class Recipe:
         Raises
         ------
         DataFileError
-            If it is no data frame, a column is missing, or its values have another kind than in training.
+            If it is not a data frame, a column is missing, or its values have another kind than in training.
 
         Examples
         --------

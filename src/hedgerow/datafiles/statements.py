@@ -13,8 +13,8 @@ from hedgerow.datafiles.inference import InferredColumn, infer_column
 from hedgerow.datafiles.recipe import PlannedColumn
 
 _NAMED = 5  # columns that a statement lists
-_LEAST_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
-_MOST_OTHERS = 5  # distinct texts among them
+_MIN_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
+_MAX_OTHERS = 5  # distinct texts among them
 _NUMBER = r"^[-+(]?[$€£]?\s?[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*[%€)]?$"
 _DATE = r"^(?:\pL{3,9}[.,]?\s)?(?:\d{1,4}[-/. ]+(?:\d{1,2}|\pL{3,9})|\pL{3,9})[-/., ]+\d{1,4}(?:\D.*)?$"
 _PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
@@ -101,7 +101,7 @@ def other_texts(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:
     for what, pattern in (("numbers", _NUMBER), ("dates", _DATE)):
         is_one = pc.match_substring_regex(values, pattern)
         others = values.filter(pc.invert(is_one))
-        if len(values) - len(others) < _LEAST_NUMBERS or not 0 < len(others) <= _MOST_OTHERS:
+        if len(values) - len(others) < _MIN_NUMBERS or not 0 < len(others) <= _MAX_OTHERS:
             continue
         if what == "dates" and detect_dates(pa.chunked_array([values.filter(is_one)])) is None:
             continue

@@ -5,21 +5,19 @@ text, whose type is inferred as that of a text file.
 """
 
 import datetime as dt
-import importlib
 import io
 import warnings
 from typing import Any
 
 import pyarrow as pa
 
-from hedgerow.datafiles.errors import DataFileError, format_value, one_line, unknown_name
+from hedgerow.datafiles.errors import DataFileError, one_line, unknown_name
 from hedgerow.datafiles.findings import Finding
 from hedgerow.datafiles.frames import values_to_arrow
-from hedgerow.datafiles.layout import find_layout, is_footer
+from hedgerow.datafiles.layout import MAX_FOOTERS, find_layout, footer_finding, is_footer
 from hedgerow.optional import require_extra
 
 _FIRST_ROWS = 51
-_MOST_FOOTERS = 5
 
 
 def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list[Finding]]:
@@ -39,12 +37,11 @@ def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list
     body = rows[layout.first :]
     footers = 0
     width = len(layout.names)
-    while footers < _MOST_FOOTERS and len(body) > 1 and is_footer(_row_texts(body[-1]), width):
+    while footers < MAX_FOOTERS and len(body) > 1 and is_footer(_row_texts(body[-1]), width):
         footers += 1
-        last = format_value(" ".join(filter(None, map(_text, body.pop()))))
+        last = " ".join(filter(None, map(_text, body.pop())))
     if footers:
-        what = f"The last row, {last}, is" if footers == 1 else f"The last {footers} rows, {last}, are"
-        findings.append(Finding(f"{what} no row of the table; left out."))
+        findings.append(footer_finding("row", footers, last))
     if not body:
         raise DataFileError(f"it holds a header of {len(layout.names)} names but no rows")
     columns = [
@@ -56,8 +53,7 @@ def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list
 
 def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], list[Finding]]:
     """Return the rows of a sheet that are not empty, as wide as its last column."""
-    require_extra("openpyxl", extra="cli")
-    openpyxl = importlib.import_module("openpyxl")
+    openpyxl = require_extra("openpyxl", extra="cli")
     findings: list[Finding] = []
     try:
         with warnings.catch_warnings():

@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.datafiles import DataFileError, read_data
 
 SEVERITY = "MAX_SEV_IR"  # 0 no injury, 1 injury, 2 death
@@ -20,7 +20,7 @@ LEAKS = ("INJURY_CRASH", "NO_INJ_I", "PRPTYDMG_CRASH", "FATALITIES")
 _IN_DMBA = "dmba/csvFiles/accidentsFull.csv.gz"
 _IN_FOLDER = "tabular/us_accidents.csv.gz"
 
-Data = tuple[NDArray[np.float64], NDArray[np.int64], list[str]]
+Data = tuple[Floats, Integers, list[str]]
 
 
 def load_accidents(*, drop_leaks: bool = True) -> Data:

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.utils import check_random_state
 
+from hedgerow._typing import Floats, Integers, is_missing
 from hedgerow.estimators.parameters import check_parameters, integer, number
 
-Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+Data = tuple[Floats, Integers]
 
 _TOY = (  # x, y, label
     (0.08, 0.40, +1),
@@ -227,9 +228,7 @@ def make_hastie(n_samples: int = 12000, n_features: int = 10, random_state: Any 
     return X, np.where((X**2).sum(axis=1) > median, 1, -1)
 
 
-def flip_labels(
-    y: Any, share: float = 0.1, random_state: Any = None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def flip_labels(y: Any, share: float = 0.1, random_state: Any = None) -> tuple[NDArray[Any], Integers]:
     """Replace a fraction of the labels by other classes.
 
     The rows are drawn without replacement. Each gets one of the other classes with equal probability.
@@ -266,18 +265,17 @@ def flip_labels(
     if n_flipped and len(classes) < 2:
         raise ValueError(f"y must have at least two classes; got only {classes.tolist()[0]!r}")
     rng = check_random_state(random_state)
-    flipped: NDArray[np.int64] = np.sort(rng.permutation(len(labels))[:n_flipped]).astype(np.int64)
+    flipped: Integers = np.sort(rng.permutation(len(labels))[:n_flipped]).astype(np.int64)
     # a shift by 1 to K - 1, modulo K classes, always changes the class
     shifts = rng.randint(1, max(len(classes), 2), size=n_flipped)
     labels[flipped] = classes[(positions[flipped] + shifts) % max(len(classes), 1)]
     return labels, flipped
 
 
-def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     """Return the sorted classes, and the position of every label among them."""
     for row, label in enumerate(labels.tolist() if labels.dtype.kind in "fO" else ()):
-        # None, NA of pandas, and values that differ from themselves: NaN and NaT
-        if label is None or type(label).__name__ == "NAType" or label != label:  # noqa: PLR0124
+        if is_missing(label):
             raise ValueError(f"y[{row}]={label!r} is not allowed: every label must be a class")
     try:
         return np.unique(labels, return_inverse=True)

@@ -253,7 +253,7 @@ def gather_results(client: Client, futures: Sequence[Future], settings: Settings
 
     try:
         while True:
-            wait_briefly(futures)
+            wait_with_timeout(futures)
             raise_failed(client, futures, what)
             n_left = sum(future.status != "finished" for future in futures)
             if not n_left:
@@ -267,8 +267,8 @@ def gather_results(client: Client, futures: Sequence[Future], settings: Settings
         release(client, futures)
 
 
-def wait_briefly(futures: Sequence[Future]) -> None:
-    """Wait until all tasks have ended, for a short time at most."""
+def wait_with_timeout(futures: Sequence[Future]) -> None:
+    """Wait until all tasks have ended, for `POLL_SECONDS` at most."""
     with suppress(Exception):
         require_extra("distributed", extra="dask").wait(list(futures), timeout=POLL_SECONDS)
 

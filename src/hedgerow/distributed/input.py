@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.distributed.cluster import Client, Settings, client_of, gather_results, settings
 from hedgerow.distributed.partitions import Partitions
-from hedgerow.distributed.scan import CollectionRows, Columns, concatenate, scan_partitions
+from hedgerow.distributed.scan import CollectionColumns, CollectionRows, concatenate, scan_partitions
 from hedgerow.distributed.shards import ENCODING, DaskShards
 from hedgerow.system_memory import require_memory
 from hedgerow.table.remote import RemoteInput, RemoteTable, TableScan
@@ -65,7 +65,7 @@ def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = Non
     Returns
     -------
     RemoteInput or None
-        None if X is no Dask collection.
+        None if X is not a Dask collection.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = Non
             raise TypeError(
                 f"{parameter} must be a Dask Series or a Dask Array; got a Dask {collection_type(values)}"
             )
-    return DaskInput(X, client, Columns(kind == "DataFrame", target, name), y, weights)
+    return DaskInput(X, client, CollectionColumns(kind == "DataFrame", target, name), y, weights)
 
 
 def _check_in_memory(values: Any, name: str) -> None:
@@ -115,7 +115,7 @@ class DaskInput(RemoteInput):
 
     source: Any
     client: Client
-    columns: Columns
+    columns: CollectionColumns
     y: Any
     weight: Any
     _read: list[Partitions] = field(default_factory=list)

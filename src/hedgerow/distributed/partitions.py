@@ -95,7 +95,7 @@ def _unique(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class PartitionLayout:
     """How a partition is read."""
 
     target: Any  # the name of a column of data frames, or None
@@ -160,7 +160,7 @@ def read_head(partition: Any, _common: None, number: int) -> PartitionHead:
         return PartitionHead(partition.shape[0], size, partition[:1])
 
 
-def find_categories(partition: Any, layout: Layout, number: int) -> list[list[Any]]:
+def find_categories(partition: Any, layout: PartitionLayout, number: int) -> list[list[Any]]:
     """The categories of a partition, for every categorical column."""
     with _errors_name_partition(number):
         table = read_table(
@@ -172,7 +172,7 @@ def find_categories(partition: Any, layout: Layout, number: int) -> list[list[An
         return [[] if one is None else one.tolist() for one in found]
 
 
-def scan_partition(partition: Any, layout: Layout, number: int, first: int) -> PartitionScan:
+def scan_partition(partition: Any, layout: PartitionLayout, number: int, first: int) -> PartitionScan:
     """Keys of all rows, the rows that bin edges are computed from, the target and the weights."""
     with _errors_name_partition(number):
         table = _read(_features(partition, layout), layout)
@@ -185,7 +185,9 @@ def scan_partition(partition: Any, layout: Layout, number: int, first: int) -> P
     return PartitionScan(table.dtype, keys, upper_half(rounded), sample, y, weight)
 
 
-def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
+def encode_rows(
+    partition: Any, common: tuple[PartitionLayout, Bins, bool], start: int, stop: int
+) -> NDArray[Any]:
     """Codes of some rows of a partition: (rows, stride) or (columns, rows)."""
     layout, bins, by_row = common
     if hasattr(partition, "iloc"):
@@ -206,7 +208,7 @@ def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, s
     return codes
 
 
-def _features(partition: Any, layout: Layout) -> Any:
+def _features(partition: Any, layout: PartitionLayout) -> Any:
     """The columns of X, with the dtypes that all partitions have when concatenated."""
     if layout.names is None:
         return partition if partition.dtype == layout.dtypes else partition.astype(layout.dtypes)
@@ -224,7 +226,7 @@ def _features(partition: Any, layout: Layout) -> Any:
     return partition
 
 
-def _read(values: Any, layout: Layout) -> Table:
+def _read(values: Any, layout: PartitionLayout) -> Table:
     if layout.schema is None:  # no categories: any partition is read as the whole would be
         return read_table(values, categorical_features=[], estimator_name=layout.estimator_name)
     # The client warns about names, once. (Tasks must not change the warning filters: these belong to the

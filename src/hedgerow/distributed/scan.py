@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed import partitions as tasks
 from hedgerow.distributed.cluster import Future
-from hedgerow.distributed.partitions import Layout, PartitionHead, Partitions, PartitionScan
+from hedgerow.distributed.partitions import PartitionHead, PartitionLayout, Partitions, PartitionScan
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
 from hedgerow.table.columns import CodedColumn, sorted_categories
@@ -26,8 +26,8 @@ _READING = "reading the partitions of X"
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Whether partitions are data frames, and which of their columns are no features."""
+class CollectionColumns:
+    """Whether partitions are data frames, and which of their columns are not features."""
 
     is_frame: bool
     target: Any = None
@@ -39,7 +39,7 @@ class CollectionRows:
     """The rows of a scanned collection."""
 
     partitions: Partitions
-    layout: Layout  # how the partitions are read
+    layout: PartitionLayout  # how the partitions are read
     lengths: list[int]  # rows of each
 
     def submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
@@ -56,7 +56,7 @@ class CollectionRows:
 
 def scan_partitions(
     partitions: Partitions,
-    columns: Columns,
+    columns: CollectionColumns,
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
@@ -77,7 +77,7 @@ def scan_partitions(
     return _table_scan(scans, rows, layout), CollectionRows(partitions, layout, lengths)
 
 
-def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: Layout) -> TableScan:
+def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: PartitionLayout) -> TableScan:
     dtype = FLOAT32 if all(one.dtype == FLOAT32 for one in scans) else FLOAT64
     return TableScan(
         n_rows=layout.n_rows,
@@ -97,11 +97,11 @@ def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: Lay
 
 def _layout(
     heads: Sequence[PartitionHead],
-    columns: Columns,
+    columns: CollectionColumns,
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
-) -> Layout:
+) -> PartitionLayout:
     """How every partition is read, and the checks that need no pass over the rows."""
     numbers = [number for number, one in enumerate(heads) if one.n_rows] or [0]
     _check_same_columns(heads, numbers)
@@ -126,7 +126,7 @@ def _layout(
         reading.check_same_columns(source.names, n_columns, schema, estimator_name)
         check_not_empty((n_rows, n_columns), estimator_name)
         categorical = list(schema.categorical_columns)
-    return Layout(
+    return PartitionLayout(
         columns.target, columns.weight, names, dtypes, categorical, n_rows, n_columns, schema, estimator_name
     )
 
@@ -140,13 +140,13 @@ def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) 
                 f"partitions of X must have one type; partition {number} is a {type(other).__name__}, and "
                 f"partition {numbers[0]} a {type(first).__name__}"
             )
-        mine, theirs = (
+        found, expected = (
             list(rows.columns) if hasattr(rows, "columns") else rows.shape[1] for rows in (other, first)
         )
-        if mine != theirs:
+        if found != expected:
             raise ValueError(
-                f"partition {number} of X has the columns {mine}, and partition {numbers[0]} has {theirs}: "
-                "they must be the same"
+                f"partition {number} of X has the columns {found}, and partition {numbers[0]} has "
+                f"{expected}: they must be the same"
             )
 
 
@@ -155,13 +155,17 @@ def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
     concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     try:
         return concat(list(few), uniform=True) if len(few) > 1 else few[0]
-    except (AttributeError, TypeError, ValueError) as error:  # AttributeError: a category beside none
+    except (
+        AttributeError,
+        TypeError,
+        ValueError,
+    ) as error:  # AttributeError: categories in some partitions only
         for number, one in zip(numbers, few, strict=True):
             for name in one.columns:
-                mine, theirs = one[name].dtype, few[0][name].dtype
-                if mine != theirs:
+                found, expected = one[name].dtype, few[0][name].dtype
+                if found != expected:
                     raise TypeError(
-                        f"partition {number} of X: column {name!r} has dtype {mine}, and {theirs} in "
+                        f"partition {number} of X: column {name!r} has dtype {found}, and {expected} in "
                         f"partition {numbers[0]}; cast it to one dtype for all partitions ({error})"
                     ) from None
         raise
@@ -170,7 +174,9 @@ def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
 # --- categories and targets
 
 
-def _with_categories(partitions: Partitions, layout: Layout, filled: Sequence[int]) -> Layout:
+def _with_categories(
+    partitions: Partitions, layout: PartitionLayout, filled: Sequence[int]
+) -> PartitionLayout:
     """The layout with a schema: the categories of all partitions."""
     found = partitions.run(_READING, tasks.find_categories, filled, [(i,) for i in filled], layout)
     categories: list[Any] = [None] * layout.n_columns

@@ -167,7 +167,7 @@ class DaskShards:
             codes = row_stride(n_columns) if self._factory.by_row else n_columns * item_bytes
             arrays = sum(one[:1].nbytes for one in self._row_arrays.values())
             # codes exist twice at first: those of tasks, and those of the actor
-            require_worker_memory(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
+            require_memory_for_rows(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
             created = [self._start(workers, address, *rows) for address, *rows in plan]
             try:
                 lost = self._wait(created)
@@ -213,7 +213,7 @@ class DaskShards:
                 elif one.actor.status in ("error", "cancelled"):
                     cluster.raise_failed(self._client, [*one.codes, one.actor], ENCODING)
             if left:
-                cluster.wait_briefly([one.actor for one in left])
+                cluster.wait_with_timeout([one.actor for one in left])
         for one in created:
             if one not in lost and not self._make_shards(one):
                 lost.append(one)
@@ -324,8 +324,8 @@ def assign_rows(ranges: Sequence[Range], workers: dict[str, int]) -> list[tuple[
     return plan
 
 
-def require_worker_memory(plan: Sequence[tuple[str, int, int]], workers: Workers, row_bytes: int) -> None:
-    """Raise if a worker has too little memory for its rows, of so many bytes each."""
+def require_memory_for_rows(plan: Sequence[tuple[str, int, int]], workers: Workers, row_bytes: int) -> None:
+    """Raise if a worker has too little memory for its rows of `row_bytes` each."""
     need: dict[str, int] = {}
     for address, start, stop in plan:
         need[address] = need.get(address, 0) + (stop - start) * row_bytes

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from hedgerow._typing import Floats, Integers
-from hedgerow.table.columns import is_missing
+from hedgerow._typing import Floats, Integers, is_missing
 
 LARGEST = 1e100  # of targets and weights: weighted sums of squares then stay within the range of float64
 _LABELS = "labels must be strings, whole numbers or booleans, and all of one type"

@@ -25,8 +25,8 @@ from hedgerow.experiments.plan import (
     load_problems,
 )
 from hedgerow.experiments.results import Experiments, ResultCurves, ResultTable
+from hedgerow.progress import ProgressCallback
 
-Progress = Callable[[int, int, str], None]
 Step = tuple[str, Callable[[], None]]  # name and function
 
 X_LABELS = {
@@ -37,7 +37,11 @@ X_LABELS = {
 
 
 def run_experiments(
-    *, full: bool = False, random_state: int = 0, n_jobs: int | None = None, progress: Progress | None = None
+    *,
+    full: bool = False,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Experiments:
     """Compare boosting with logistic regression on three data sets, and measure the effect of its parameters.
 
@@ -82,7 +86,7 @@ def run_plan(
     *,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     full: bool = False,
 ) -> Experiments:
     """Run the experiments of a plan, see `run_experiments`."""

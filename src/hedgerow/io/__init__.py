@@ -7,7 +7,8 @@ in a file is executed, and everything is checked before it is used.
 
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.checkpoint import register_store
-from hedgerow.io.models import ModelStore, load, load_card, load_certificate, save
+from hedgerow.io.checkpoints import ModelStore
+from hedgerow.io.models import load, load_card, load_certificate, save
 
 register_store(ModelStore())  # fits with a checkpoint write model files
 

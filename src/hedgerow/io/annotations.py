@@ -1,16 +1,9 @@
-"""Card, certificate and checkpoint: plain data of a model file about the model or its fit.
+"""Card, certificate and threshold: plain data of a model file about the model.
 
 threshold     {"value": 0.3, "positive": 1}: the decision threshold of the probability of class 1
 card          {"title": "Injuries", "target": "MAX_SEV", "holdout": {"accuracy": 0.87}}: any data of the user
 certificate   {"format": 1, "model": "AdaBoostClassifier", "delta": 0.05, "bounds": [{...}], ...}: the
               result of `hedgerow.theory.Certificate.to_dict`
-checkpoint    of an unfinished fit, written by `hedgerow.estimators.checkpoint`:
-              {"data": {"X": ..., "y": ..., "sample_weight": ...}   digests of the training data
-               "evaluation_sets": [{...}]   the same of the evaluation sets
-               "resumed_from": null         digest of the file of the model that `warm_start` continues
-               "first_round": 0             the number of rounds of that model
-               "initial_losses": null       losses of that model on the evaluation sets
-               "seed": 7}                   drawn at the beginning
 """
 
 from collections.abc import Mapping
@@ -19,25 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import is_classifier
 
 from hedgerow.container import JSON, ModelFileError
-from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import require
-from hedgerow.io.sections import is_digest, read_digests
 from hedgerow.selection.threshold import FixedThresholdClassifier
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
 
-CHECKPOINT = {  # keys of the notes of a checkpoint
-    "data": "rows",
-    "evaluation_sets": "evaluations",
-    "resumed_from": "began",
-    "first_round": "first",
-    "initial_losses": "base",
-    "seed": "seed",
-}
 MAX_BYTES = 16 * 2**20  # of a card as JSON
 _MAX_DEPTH = 64
-_MAX_ROUNDS = 2**31
 
 
 def checked_card(card: Any, what: str = "card") -> dict[str, Any]:
@@ -103,8 +85,8 @@ def _refuse_other_model(certificate: "Certificate", model: Any) -> None:
     if certificate.subject:  # of the same method, fitted to other rows
         return
     again = certify(model, delta=certificate.delta)
-    mine, theirs = ({bound.name: bound.n for bound in one.bounds} for one in (again, certificate))
-    same = certificate.of_training == again.of_training and mine.items() <= theirs.items()
+    own, other = ({bound.name: bound.n for bound in one.bounds} for one in (again, certificate))
+    same = certificate.of_training == again.of_training and own.items() <= other.items()
     fingerprints = getattr(model, "row_fingerprints_", None)
     if not same or (fingerprints is not None and certificate.chance_error != again.chance_error):
         raise ModelFileError(
@@ -131,38 +113,3 @@ def read_threshold(content: Any, model: Any) -> FixedThresholdClassifier:
         return FixedThresholdClassifier.of(model, value, model.classes_[number])
     except ValueError as error:
         raise ModelFileError(f"threshold: {error}") from error
-
-
-# --- checkpoints
-
-
-def written_notes(notes: dict[str, Any]) -> dict[str, Any]:
-    """Return the notes of a checkpoint by the names that files use."""
-    content = {name: notes[attribute] for name, attribute in CHECKPOINT.items()}
-    scores = content["initial_losses"]
-    return content | {"initial_losses": None if scores is None else encode(scores, "initial_losses")}
-
-
-def checked_notes(content: Any) -> dict[str, Any]:
-    """Return the notes of a checkpoint by the names that estimators use."""
-    if content is None:
-        raise ModelFileError("the file is a model, not a checkpoint: no fit can resume from it")
-    JSON.fields(content, tuple(CHECKPOINT), "checkpoint")
-    resumed_from = JSON.entry(content, "resumed_from", str, type(None))
-    valid = resumed_from is None or is_digest(resumed_from)
-    require("resumed_from", valid, "a digest must have 64 hexadecimal digits")
-    seed = JSON.entry(content, "seed", int, type(None))
-    require("seed", seed is None or 0 <= seed < 2**63, "it must be in 0..2**63 - 1")
-    scores = decode(JSON.entry(content, "initial_losses", list, type(None)), "initial_losses")
-    valid = scores is None or all(type(one) is float for one in scores)
-    require("initial_losses", valid, "it must be a list of numbers")
-    sets = JSON.items(content["evaluation_sets"], "evaluation_sets")
-    checked = {
-        "data": read_digests(content["data"], "data"),
-        "evaluation_sets": [read_digests(one, "evaluation_sets") for one in sets],
-        "resumed_from": resumed_from,
-        "first_round": JSON.integer(content["first_round"], "first_round", 0, _MAX_ROUNDS - 1),
-        "initial_losses": scores,
-        "seed": seed,
-    }
-    return {attribute: checked[name] for name, attribute in CHECKPOINT.items()}

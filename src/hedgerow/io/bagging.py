@@ -33,7 +33,7 @@ from hedgerow.container import ModelFileError
 from hedgerow.io import sections
 from hedgerow.io.checks import check_bins, check_votes
 from hedgerow.io.members import MemberSpec, read_member, write_member
-from hedgerow.io.parameters import is_ours, write_spec
+from hedgerow.io.parameters import is_known_class, write_spec
 from hedgerow.io.reader import ArrayField, Reader, Writer, check_starts, require
 from hedgerow.io.trees import read_bins, write_bins
 from hedgerow.table import Schema
@@ -147,7 +147,7 @@ def write_bagging(model: Any, writer: Writer) -> None:
     for number, member in enumerate(model.estimators_):
         spec = MemberSpec(classes, *_columns(model.schema_, sampler, number))
         entries = write_member(writer, member, f"members.{number}", spec)
-        writer.entries["members"].append(_without(learner, entries))
+        writer.entries["members"].append(_drop_shared_parameters(learner, entries))
 
 
 def read_bagging(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
@@ -160,8 +160,8 @@ def read_bagging(reader: Reader, estimator: Any, schema: Schema, classes: Any) -
     members = []
     for number, entries in enumerate(listed):
         spec = MemberSpec(classes, *_columns(schema, draws, number))
-        member = read_member(reader, f"members.{number}", _with(learner, entries), spec)
-        if is_ours(member) and "n_jobs" in member.get_params(deep=False):
+        member = read_member(reader, f"members.{number}", _add_shared_parameters(learner, entries), spec)
+        if is_known_class(member) and "n_jobs" in member.get_params(deep=False):
             member.set_params(n_jobs=1)  # the ensemble runs its members in parallel
         members.append(member)
     estimator._set_members(FittedBagging(members, draws), schema, classes)  # noqa: SLF001
@@ -181,7 +181,7 @@ def _columns(schema: Schema, draws: BootstrapSampler, number: int) -> tuple[int,
     return draws.n_chosen, tuple(schema.names[column] for column in draws.columns(number))
 
 
-def _without(learner: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
+def _drop_shared_parameters(learner: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     """Remove the parameters of a member that equal those of the learner: edges can be many."""
     if "estimator" not in entries or entries["estimator"] != learner.get("estimator"):
         return entries
@@ -190,7 +190,7 @@ def _without(learner: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]
     return entries | {"parameters": differing | {name: None for name in common if name not in own}}
 
 
-def _with(learner: dict[str, Any], entries: Any) -> Any:
+def _add_shared_parameters(learner: dict[str, Any], entries: Any) -> Any:
     """Add the parameters of the learner to those of a member."""
     known = isinstance(entries, dict) and "estimator" in entries
     if not known or entries["estimator"] != learner.get("estimator"):

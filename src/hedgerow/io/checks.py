@@ -33,7 +33,7 @@ from hedgerow.voting import VoteForest
 SET_WORDS = 4  # of 64 bits: one bit for each code
 
 _MAX_SCORE = 2.0**1000
-_NODES_AT_ONCE = 1 << 20
+_NODES_PER_BLOCK = 1 << 20
 _MAX_TREES = 2**22  # the capacity of the units of quantiles
 
 _COLUMN_RANGE = "a column number is out of range"
@@ -217,15 +217,15 @@ def check_votes(forest: VoteForest, bins: Bins, n_outputs: int) -> None:
     shape = (n_trees, bins.n_columns)
     require("votes.gains", forest.gains.shape == shape, f"the shape must be {shape}")
     require("votes.gains", (forest.gains >= 0) & np.isfinite(forest.gains), "gains must be positive")
-    for trees in _batches(forest.starts):
+    for trees in _blocks_of_trees(forest.starts):
         _check_nodes(forest, bins, trees)
 
 
-def _batches(starts: Integers) -> Iterator[slice]:
+def _blocks_of_trees(starts: Integers) -> Iterator[slice]:
     """Yield trees whose nodes are checked together: the memory for that does not grow with the forest."""
     first, n_trees = 0, len(starts) - 1
     while first < n_trees:
-        last = int(np.searchsorted(starts, starts[first] + _NODES_AT_ONCE))
+        last = int(np.searchsorted(starts, starts[first] + _NODES_PER_BLOCK))
         last = min(max(last, first + 1), n_trees)
         yield slice(first, last)
         first = last

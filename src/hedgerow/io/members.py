@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.container import ModelFileError
 from hedgerow.io.foreign import one_line
-from hedgerow.io.parameters import is_ours
+from hedgerow.io.parameters import is_known_class
 from hedgerow.io.reader import Reader, Writer, is_foreign, require
 from hedgerow.io.sections import read_count
 from hedgerow.members import ConstantHypothesis, predict_classes, predict_probabilities, predict_values
@@ -48,7 +48,7 @@ def write_member(writer: Writer, member: Any, name: str, spec: MemberSpec) -> di
     """Write the arrays of a member; return its entries."""
     if isinstance(member, ConstantHypothesis) and spec.classes is not None:
         return {"constant": int(np.searchsorted(spec.classes, member.classes_[0]))}
-    if is_ours(member):
+    if is_known_class(member):
         return writer.model(member, name)
     _check_member(writer.prefix + name, member, spec, is_own=False)
     return writer.foreign(member, name)

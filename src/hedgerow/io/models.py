@@ -20,7 +20,6 @@ What cannot change the model is left out: threads, printing, seconds. So the sam
 bytes. A cascade is another kind of file, see `hedgerow.vision.model`.
 """
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Collection
@@ -34,7 +33,7 @@ from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError, check_format, file_size, pack, unpack, write_atomically
 from hedgerow.io import annotations, bagging, boosting, schapire, sections, trees
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
-from hedgerow.io.parameters import read_estimator, write_parameters, write_spec
+from hedgerow.io.parameters import read_estimator, write_parameters
 from hedgerow.io.reader import Arrays, Reader, Writer
 from hedgerow.io.weighted import ENSEMBLES, read_ensemble, write_ensemble
 from hedgerow.selection.threshold import FixedThresholdClassifier
@@ -100,8 +99,8 @@ def save(
     These include fingerprints of the training rows (4 or 8 bytes per row): `hedgerow.theory.certify` returns
     the same bounds for both, and `warm_start` continues either. The file does not hold `n_jobs` and
     `verbose`, which the loaded model has at their defaults. The seconds in `history_` become NaN. A
-    `random_state` that is no integer becomes None; the seed drawn from it is stored. An `oob_score` that is a
-    function becomes True.
+    `random_state` that is not an integer becomes None; the seed drawn from it is stored. An `oob_score` that
+    is a function becomes True.
 
     Parameters
     ----------
@@ -170,7 +169,7 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged, or was written by a later version; or if it holds objects of
+        If the file is not a model, is damaged, or was written by a later version; or if it holds objects of
         types that are not trusted, which the message names.
 
     Warns
@@ -396,31 +395,3 @@ def _read_model(reader: Reader) -> Any:
     schema, classes = sections.read_columns(reader, estimator)
     KINDS[type(estimator)].read(reader, estimator, schema, classes)
     return estimator
-
-
-# --- checkpoints
-
-
-class ModelStore:
-    """Writes and reads checkpoints as model files."""
-
-    def check(self, model: Any) -> None:
-        """Refuse an unfitted model that no file could hold."""
-        write_spec(model)
-
-    def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
-        """Write a fitted model and the notes on its fit."""
-        write_atomically(path, to_bytes(model, checkpoint=annotations.written_notes(notes)))
-
-    def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
-        """Return the model and the notes of a file, checked."""
-        try:
-            names, data = check_trusted(trusted), read_bytes(path)
-            notes = annotations.checked_notes(open_bytes(data)[0].get("checkpoint"))
-            return from_bytes(data, names, unfinished=True), notes
-        except ModelFileError as error:
-            raise ModelFileError(f"checkpoint={os.fspath(path)!r} cannot be read: {error}") from error
-
-    def digest(self, model: Any) -> str:
-        """Return the digest of the file that a fitted model would be saved as."""
-        return hashlib.sha256(to_bytes(model)).hexdigest()

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hedgerow import estimators
+from hedgerow._typing import Floats
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import check_parameters
@@ -112,7 +113,7 @@ def as_grid(edges: list[Any]) -> Any:
     return Grid(edges)
 
 
-def _edges(values: Any, name: str) -> NDArray[np.float64] | None:
+def _edges(values: Any, name: str) -> Floats | None:
     """Return the edges of a column of a grid."""
     if values is None:
         return None
@@ -178,8 +179,8 @@ LEFT_OUT = frozenset({"n_jobs", "verbose"})  # no influence on the model
 CLASSES: dict[str, type[Any]] = {name: getattr(estimators, name) for name in estimators.__all__}
 
 
-def is_ours(estimator: Any) -> bool:
-    """Whether an estimator is of a class of Hedgerow, not of one derived from it."""
+def is_known_class(estimator: Any) -> bool:
+    """Whether the class of an estimator is one of `CLASSES`, which files name; derived classes are not."""
     return CLASSES.get(type(estimator).__name__) is type(estimator)
 
 
@@ -187,7 +188,7 @@ def write_spec(estimator: Any, writer: Writer | None = None, level: int = 0) -> 
     """Return a class of Hedgerow and its parameters; an object of another library is added to the writer."""
     _check_level(level)
     writer = Writer(lambda _model, _section: None) if writer is None else writer
-    if not is_ours(estimator):
+    if not is_known_class(estimator):
         return writer.foreign(clone(estimator), "estimator")  # without its fitted attributes
     return {"estimator": type(estimator).__name__, "parameters": write_parameters(estimator, writer, level)}
 
@@ -276,7 +277,7 @@ def restore_grids(hashes: RowHashes | None, *found: Any) -> None:
 
 def _bin_edges(found: tuple[Any, ...]) -> Iterator[Any]:
     for estimator in found:
-        if is_ours(estimator):
+        if is_known_class(estimator):
             values = estimator.get_params(deep=False)
             yield values.get("bin_edges")
             yield from _bin_edges((values.get("estimator"),))

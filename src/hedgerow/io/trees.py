@@ -39,7 +39,7 @@ FOREST = {  # trees whose values are added
     "forest.count": ArrayField("count", np.int64),
     "forest.sets": ArrayField("sets", np.uint64, 2),
 }
-_ONCE = {name: field for name, field in FOREST.items() if field.attribute not in ("output", "value")}
+_SHARED_FIELDS = {name: field for name, field in FOREST.items() if field.attribute not in ("output", "value")}
 
 
 def write_bins(writer: Writer, bins: Bins) -> None:
@@ -95,17 +95,17 @@ def write_tree(model: Any, writer: Writer) -> None:
     fitted: TreeModel = model.model_
     check_model(fitted, model.schema_, len(fitted.start), max_bins=MAX_WIDE_BINS)
     write_bins(writer, fitted.bins)
-    writer.put_fields(_ONCE, fitted.forest.select(range(1)))
+    writer.put_fields(_SHARED_FIELDS, fitted.forest.select(range(1)))
     writer.put("forest.value", fitted.forest.value.reshape(len(fitted.start), -1))
 
 
 def read_tree(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> None:
     """Set the fitted attributes."""
     n_outputs = 1 if classes is None else len(classes)
-    values, once = reader.array("forest.value", np.float64, 2), reader.fields(_ONCE)
-    require("forest.starts", len(once["starts"]) == 2, "there must be one tree")
+    values, shared = reader.array("forest.value", np.float64, 2), reader.fields(_SHARED_FIELDS)
+    require("forest.starts", len(shared["starts"]) == 2, "there must be one tree")
     require("forest.value", len(values) == n_outputs, f"values of {n_outputs} outputs are required")
-    first = Forest(**once, output=np.zeros(1, np.int32), value=values[0].copy())
+    first = Forest(**shared, output=np.zeros(1, np.int32), value=values[0].copy())
     bins = read_bins(reader)
     check_model(TreeModel(np.zeros(1), bins, first), schema, 1, max_bins=MAX_WIDE_BINS)
     require("forest.value", np.isfinite(values), "values must be finite")

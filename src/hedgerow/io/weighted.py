@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.io import sections
-from hedgerow.io.parameters import is_ours
+from hedgerow.io.parameters import is_known_class
 from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.selection.weighted_ensemble import (
     WeightedEnsembleClassifier,
@@ -36,7 +36,7 @@ def write_ensemble(model: Any, writer: Writer) -> None:
     """Write an ensemble whose members are models of Hedgerow."""
     check_is_fitted(model, "estimators_")
     for number, member in enumerate(model.estimators_):
-        if not is_ours(member):
+        if not is_known_class(member):
             raise ModelFileError(
                 f"member {number} is a {type(member).__name__}; a model file holds weighted ensembles of "
                 "Hedgerow's own estimators; use pickle or joblib"
@@ -46,14 +46,14 @@ def write_ensemble(model: Any, writer: Writer) -> None:
     if hasattr(model, "classes_"):
         sections.write_row_fingerprints(writer, model)
     shared = getattr(model, "row_fingerprints_", None)
-    members = [_without(member, shared) for member in model.estimators_]
+    members = [_drop_shared_fingerprints(member, shared) for member in model.estimators_]
     writer.entries["members"] = [
         writer.model(member, f"members.{number}") for number, member in enumerate(members)
     ]
     writer.entries["member_weights"] = sections.write_numbers(model.weights_)
 
 
-def _without(member: Any, shared: Any) -> Any:
+def _drop_shared_fingerprints(member: Any, shared: Any) -> Any:
     """Return the member without fingerprints that the ensemble has too."""
     if shared is None or getattr(member, "row_fingerprints_", None) is not shared:
         return member

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, Self
 
 from hedgerow.container import write_atomically
+from hedgerow.progress import ProgressCallback
 from hedgerow.report import (
     page,
     sections_columns,
@@ -22,8 +23,6 @@ from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 from hedgerow.report.svg import figure_settings
 from hedgerow.theory import Certificate
-
-Progress = Callable[[int, int, str], Any]
 
 # Name for progress messages and function of every section, in the order of the page.
 _SECTIONS: tuple[tuple[str, Callable[[Facts], Section | None]], ...] = (
@@ -89,7 +88,7 @@ class Report:
         title: str | None = None,
         certificate: Certificate | None = None,
         random_state: int = 0,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Self:
         """Evaluate a model on test rows, and describe it.
 
@@ -117,7 +116,12 @@ class Report:
 
     @classmethod
     def from_facts(
-        cls, facts: Facts, *, title: str | None = None, lead: str = "", progress: Progress | None = None
+        cls,
+        facts: Facts,
+        *,
+        title: str | None = None,
+        lead: str = "",
+        progress: ProgressCallback | None = None,
     ) -> Self:
         """Describe a model with more information: its file, how it was chosen, how to reproduce it.
 

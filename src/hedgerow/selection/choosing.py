@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.estimators import validation
+from hedgerow.progress import ProgressCallback
 from hedgerow.selection.final_choice import finish
 from hedgerow.selection.final_fit import fit_final, fit_members, make_ensemble
 from hedgerow.selection.fit_limits import FitLimits
@@ -21,7 +22,6 @@ from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.search import Search
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.threshold import FixedThresholdClassifier, check_threshold, positive_number
-from hedgerow.selection.trials import Progress
 from hedgerow.selection.weighted_ensemble import in_order
 
 
@@ -35,7 +35,7 @@ def choose(
     budget: float | None = 60.0,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     options: FitOptions | None = None,
     ensemble: bool = True,
 ) -> Choice:

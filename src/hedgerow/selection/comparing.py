@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from hedgerow.estimators import validation
+from hedgerow.progress import ProgressCallback
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
 from hedgerow.selection.results import FORMAT, format_columns
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows, take_rows
-from hedgerow.selection.trials import Progress, first_line, fit_warnings
+from hedgerow.selection.trials import first_line, fit_warnings
 from hedgerow.text_table import WIDTH, format_mean, format_seconds
 
 
@@ -111,7 +112,7 @@ def compare(
     folds: int = 5,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     options: FitOptions | None = None,
 ) -> Comparison:
     """Cross-validate methods, with their defaults, on the same folds.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.progress import ProgressCallback
 from hedgerow.selection.budget import (
     FINAL_SHARE,
     LARGE,
@@ -23,7 +24,7 @@ from hedgerow.selection.metrics import Metric
 from hedgerow.selection.results import Trial
 from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows, take_rows
 from hedgerow.selection.threshold import positive_number
-from hedgerow.selection.trials import Progress, Split, TrialContext, TrialResult, run_trial
+from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_trial
 
 _SMALL = 2_000  # rows below which there are folds instead of one split
 _FOLDS = 5
@@ -44,7 +45,7 @@ class Search:
     budget: float | None
     seed: int
     n_jobs: int | None
-    progress: Progress | None
+    progress: ProgressCallback | None
     options: FitOptions = field(default_factory=FitOptions)
     clock: Clock = field(default_factory=lambda: Clock(None))
     fit_times: dict[str, FitTime] = field(default_factory=dict)

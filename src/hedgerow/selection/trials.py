@@ -6,7 +6,7 @@ With several splits (folds) the number of rounds is the same for all: the minimu
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -32,8 +32,6 @@ from hedgerow.selection.metrics import (
 from hedgerow.selection.results import Trial
 from hedgerow.selection.splits import take_rows
 from hedgerow.system_memory import format_bytes
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ def find_files(source: Any) -> list[File]:
     name = format_path(path)
     if not path or "\0" in path:
         raise DataFileError(f"X={path!r} cannot be the name of a file")
-    if os.path.isdir(path):  # noqa: PTH112 - false for a text that is too long for a name
+    if os.path.isdir(path):  # noqa: PTH112 - false for a string that is too long for a name
         return _in_folder(path)
     if os.path.exists(path) or not glob.has_magic(path):  # noqa: PTH110
         return [_check_file(path)]
@@ -149,8 +149,8 @@ def _check_file(path: str) -> File:
         if not Path(path).stat().st_size:
             raise DataFileError(f"{format_path(path)}: it is an empty file; download or write it again")
         raise DataFileError(
-            f"{format_path(path)}: it is no Parquet or Arrow file, and only these are read in batches; write "
-            "it as Parquet, or read it into memory"
+            f"{format_path(path)}: it is not a Parquet or Arrow file, and only these are read in batches; "
+            "write it as Parquet, or read it into memory"
         )
     return File(path, kind)
 

@@ -24,7 +24,7 @@ from hedgerow.table.table import Schema, Table
 Chunk: TypeAlias = tuple[int, pa.Table]
 _Result = TypeVar("_Result")
 
-_MAX_THREADS = 8  # reading is slower than the work of so many, and each of them holds a chunk
+_MAX_THREADS = 8  # reading is slower than the work of eight, and each thread holds a chunk
 _CHUNK_BYTES = 16_000_000
 CHUNK_ROWS = 65_536  # enough for the work on a chunk to hide the overhead of Python
 

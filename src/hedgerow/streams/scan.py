@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats, Integers, Keys
+from hedgerow._typing import AnyFloats, Integers, Keys, is_missing
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows, row_keys, upper_half
 from hedgerow.datafiles.column_types import is_text
 from hedgerow.kernels.cpu.binning import add_keys
@@ -30,7 +30,7 @@ from hedgerow.table.table import FLOAT32, FLOAT64, Schema, block_dtype, value_bi
 from hedgerow.threads import rows_per_block
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
-_GROWTH = 1.2  # of an array that is full: at most so much more than needed
+_GROWTH = 1.2  # of an array that is full: at most this multiple of what is needed
 _FIRST_ROWS = 65_536  # of an array whose length is unknown
 _SAMPLE_SLACK = 1.2  # rows of the sample that may be kept, as a multiple of those needed
 
@@ -71,7 +71,7 @@ def scan_stream(
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class _StreamColumns:
     """The columns before the rows are read."""
 
     schema: Schema  # without the categories of the columns in `unknown`
@@ -81,7 +81,7 @@ class _Columns:
 
 def _find_columns(
     reader: StreamReader, categorical_features: Any, known: Schema | None, estimator_name: str
-) -> _Columns:
+) -> _StreamColumns:
     """Check names and types, so that errors are raised before all rows are read."""
     frame = reader.empty_frame(FIT_HINT if known is None else PREDICT_HINT)
     n_columns = frame.shape[1]
@@ -90,13 +90,13 @@ def _find_columns(
         if categorical_features is not None:
             raise ValueError("categorical_features must be None where a schema is passed")
         check_same_columns(frame.names, n_columns, known, estimator_name)
-        columns = _Columns(known, (), PREDICT_HINT)
+        columns = _StreamColumns(known, (), PREDICT_HINT)
     else:
         chosen = chosen_columns(categorical_features, frame.names, n_columns)
         unknown = frame.categorical_by_dtype if chosen is None else chosen
         none = np.empty(0, object)
         categories = tuple(none if column in unknown else None for column in range(n_columns))
-        columns = _Columns(Schema(n_columns, frame.names, categories), tuple(sorted(unknown)), FIT_HINT)
+        columns = _StreamColumns(Schema(n_columns, frame.names, categories), tuple(sorted(unknown)), FIT_HINT)
     chosen_numbers = columns.schema.categorical_columns
     coded = {column: frame.coded(column) for column in chosen_numbers}  # raises for types without categories
     zeros = {column: np.zeros(len(coded[column].codes), np.float32) for column in chosen_numbers}
@@ -123,7 +123,7 @@ class _ChunkScan:
 
 
 def _scan_chunk(
-    reader: StreamReader, columns: _Columns, chunk: Chunk, names: dict[str, str | None], n_at_least: int
+    reader: StreamReader, columns: _StreamColumns, chunk: Chunk, names: dict[str, str | None], n_at_least: int
 ) -> _ChunkScan:
     first, arrow = chunk
     n = arrow.num_rows
@@ -161,7 +161,7 @@ def _read_other(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
 class _ScanBuilder:
     """Collects the scans of chunks."""
 
-    def __init__(self, columns: _Columns, n_rows: int | None) -> None:
+    def __init__(self, columns: _StreamColumns, n_rows: int | None) -> None:
         self.n_rows = 0
         self._columns, self._expected = columns, n_rows
         self._dtype: np.dtype[Any] = FLOAT32
@@ -265,7 +265,7 @@ class CategoryArray:
         used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values)) > 0
         for position in np.flatnonzero(used).tolist():
             value = column.values[position]
-            if not table_columns.is_missing(value):
+            if not is_missing(value):
                 plain = table_columns.plain_value(value)
                 codes[position] = self.values.setdefault(plain, len(self.values) + 1)
         self._codes.add(codes[column.codes].astype(np.min_scalar_type(len(self.values)), copy=False))

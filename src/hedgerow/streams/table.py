@@ -66,7 +66,7 @@ class StreamedTable(RemoteTable):
         return BinnedTable.of(bins, codes, team, for_growing=for_growing)
 
     def codes_in_memory(self, n_bytes: int) -> int:
-        """How many of so many bytes of codes would be in memory, not in a file."""
+        """How many of `n_bytes` of codes would be in memory, not in a file."""
         return 0 if is_stored_in_file(n_bytes, self._stream.memory_limit) else n_bytes
 
     # --- the second pass
@@ -130,7 +130,7 @@ def _changed(name: str, what: str) -> str:
 
 
 class CodeStorage:
-    """Arrays of so many bytes each, in memory up to a limit of all bytes, or in a mapped file.
+    """Arrays of these sizes in bytes, in memory up to a limit of all bytes, or in a mapped file.
 
     The limit None stands for half of the available memory, the folder None for that of temporary files.
 
@@ -170,7 +170,7 @@ class CodeStorage:
 
 
 def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
-    """Whether so many bytes are stored in a file."""
+    """Whether codes of `n_bytes` are stored in a file."""
     if limit is None:
         available = available_memory()
         return available is not None and n_bytes > available // 2
@@ -178,7 +178,7 @@ def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
 
 
 def _map_file(n_bytes: int, folder: Path) -> mmap.mmap:
-    """A file of so many bytes, without a name, as memory."""
+    """A file of `n_bytes`, without a name, as memory."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise OSError(_disk_full(n_bytes, folder, free))

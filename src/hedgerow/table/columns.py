@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
+from hedgerow._typing import MISSING_TYPES, AnyFloats, Floats, is_missing
 from hedgerow.table.table import FLOAT32_INTEGERS
 
 PlainValue: TypeAlias = str | bool | int | float  # a category as JSON can hold it
@@ -52,19 +52,6 @@ def code_objects(column: Iterable[Any], label: str) -> CodedColumn:
     return CodedColumn(codes, list(positions))
 
 
-def is_missing(value: Any) -> bool:
-    """Return whether a value is missing: None, NaN, NaT or pandas.NA."""
-    if value is None:
-        return True
-    if isinstance(value, (float, np.floating)):
-        return math.isnan(value)
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
-    return type(value).__name__ in ("NAType", "NaTType")  # by name: pandas stays optional
-
-
 def plain_value(value: Any) -> PlainValue:
     """Return a category as a plain value; dates, intervals, tuples and the like become text.
 
@@ -97,15 +84,15 @@ def sorted_categories(column: CodedColumn) -> NDArray[Any]:
     return _sorted_array(found)
 
 
-def category_numbers(column: CodedColumn, positions: Mapping[PlainValue, int]) -> NDArray[np.floating[Any]]:
+def category_numbers(column: CodedColumn, positions: Mapping[PlainValue, int]) -> AnyFloats:
     """Return the position of every row's category as a float; NaN for missing and unknown ones."""
     wide = len(positions) > FLOAT32_INTEGERS
     dtype = np.float64 if wide else np.float32
-    table: NDArray[np.floating[Any]] = np.full(len(column.values) + 1, np.nan, dtype=dtype)
+    table: AnyFloats = np.full(len(column.values) + 1, np.nan, dtype=dtype)
     for position, value in enumerate(column.values):
         if not is_missing(value):
             table[position] = positions.get(plain_value(value), math.nan)
-    numbers: NDArray[np.floating[Any]] = table[column.codes]  # -1 reads the last entry, NaN
+    numbers: AnyFloats = table[column.codes]  # -1 reads the last entry, NaN
     return numbers
 
 
@@ -175,7 +162,7 @@ def check_numbers(values: list[Any] | NDArray[Any], label: str, hint: str) -> No
         if issubclass(kind, (complex, np.complexfloating)):
             raise ValueError(f"Complex data not supported: {label} holds {value!r}.")  # noqa: TRY004
         is_number = hasattr(kind, "__float__") and not issubclass(kind, (np.datetime64, np.timedelta64))
-        if not is_number and kind is not type(None) and kind.__name__ not in ("NAType", "NaTType"):
+        if not is_number and kind is not type(None) and kind.__name__ not in MISSING_TYPES:
             raise TypeError(
                 f"{label} holds a {kind.__name__}: a value of the X argument must be a string or a number. "
                 f"{hint}"

@@ -15,13 +15,12 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats, Floats
+from hedgerow._typing import AnyFloats, Floats, is_missing
 from hedgerow.table.columns import (
     CodedColumn,
     check_numbers,
     code_numbers,
     code_objects,
-    is_missing,
     numbers_of_objects,
     string_names,
 )

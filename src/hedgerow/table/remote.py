@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats, Integers, Keys
+from hedgerow._typing import AnyFloats, Integers, Keys, RowNumbers
 from hedgerow.table.table import Schema, Table
 
 
@@ -41,7 +41,7 @@ class TableScan:
     y: NDArray[Any] | None  # (n_rows,), the target as it was passed, labels or numbers
     sample_weight: NDArray[Any] | None  # (n_rows,)
     keys: Keys  # (n_rows,), `hedgerow.kernels.cpu.binning.add_keys` of the values of every row
-    rounded: NDArray[np.uint32]  # (n_rows,), upper halves of the keys of the values rounded to float32
+    rounded: RowNumbers  # (n_rows,), upper halves of the keys of the values rounded to float32
     sample_rows: Integers  # increasing; at least the rows that `hedgerow.binning` computes edges from
     sample: AnyFloats  # (len(sample_rows), n_columns) of `dtype`, their values
 

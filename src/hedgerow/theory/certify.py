@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from hedgerow._typing import is_missing
 from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import RowFingerprints
 from hedgerow.estimators.parameters import check_parameters, number
-from hedgerow.table.columns import is_missing
 from hedgerow.theory import applicable_bounds
 from hedgerow.theory.applicable_bounds import BoundList, refuse_training_rows
 from hedgerow.theory.certificate import HOLD_OUT, Bound, Certificate
