@@ -16,8 +16,16 @@ def rounds(losses, first=0):
         ([5, 4, 3, 2], 1, 0.0, [False] * 4, 3),
         ([5, 4, 4, 4], 2, 0.0, [False, False, False, True], 1),
         ([5, 6, 7], 1, 0.0, [False, True, True], 0),
-        ([5, 4.9, 4.8, 4.7], 2, 0.25, [False, False, True, False], 3),  # 4.7 is at last lower than 5 by more
-        ([5, 4.9, 4.8], 2, 0.5, [False, False, True], 0),
+        (
+            [5, 4, 3.75, 3.5, 3.25],
+            2,
+            0.5,
+            [False, False, False, True, False],
+            4,
+        ),
+        ([5, 4, 3.75, 3.5], 2, 0.5, [False, False, False, True], 1),
+        ([-5, -6, -6.25, -6.5], 2, 0.5, [False, False, False, True], 1),
+        ([float("inf"), 5, 4, 3.75, 3.5], 2, 0.5, [False, False, False, False, True], 2),
         ([float("nan")] * 3, 2, 0.0, [False, False, True], 0),
         ([float("nan"), 1.0], 2, 0.0, [False, False], 1),
         ([float("inf"), 1.0, 2.0], 1, 0.0, [False, False, True], 1),
@@ -27,6 +35,15 @@ def test_early_stopping(losses, patience, tol, stops, best):
     stopper = EarlyStopping(patience, tol)
     assert [stopper(done) for done in rounds(losses)] == stops
     assert stopper.best_round == best
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(2.0**-80, 0.0), (2.0**80, 0.0), (-1.0, 0.0), (1.0, -3.0)])
+def test_early_stopping_does_not_depend_on_the_unit_of_the_loss(factor, offset):
+    losses = [5, 4, 3.75, 3.5, 3.25, 3.25 - 2**-20, 3.25 - 2**-19, 3.25 - 2**-18, 3.25 - 2**-17]
+    one, other = EarlyStopping(3, 2**-20), EarlyStopping(3, 2**-20)
+    scaled = [abs(factor) * loss + offset - (16 if factor < 0 else 0) for loss in losses]
+    assert [one(done) for done in rounds(losses)] == [other(done) for done in rounds(scaled)]
+    assert one.best_round == other.best_round
 
 
 def test_early_stopping_of_a_warm_start():

@@ -175,9 +175,10 @@ def test_auto_stops_early_only_above_ten_thousand_rows():
 
 
 def test_without_improvement_the_first_round_is_kept():
-    train, test = halves()
-    model = AdaBoostClassifier(early_stopping=True, tol=10.0, n_iter_no_change=3)
-    model.fit(*train, eval_set=test)
+    train, (X, _) = halves()
+    first = AdaBoostClassifier(n_estimators=1).fit(*train)
+    model = AdaBoostClassifier(early_stopping=True, n_iter_no_change=3)
+    model.fit(*train, eval_set=(X, first.predict(X)))
     assert (model.n_estimators_, len(model.history_["round"])) == (1, 4)
 
 

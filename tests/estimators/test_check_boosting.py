@@ -5,7 +5,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from check_cases import BOOSTING, SPECIAL
 from hedgerow.boosting import sizes
-from hedgerow.estimators import gradient_boosting
 
 pytestmark = [
     pytest.mark.slow,  # all of them together; their lines are not counted
@@ -16,8 +15,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def at_most_twenty_rounds(monkeypatch):
     """Of gradient boosting by default, which finds the number of rounds, up to 1000, in eight folds."""
-    for module in (sizes, gradient_boosting):
-        monkeypatch.setattr(module, "MOST_ROUNDS", 20)
+    monkeypatch.setattr(sizes, "_MAX_ROUNDS", 20)
 
 
 @parametrize_with_checks(BOOSTING)

@@ -74,6 +74,35 @@ def test_seed_that_the_fit_used_is_stored():
     assert from_bytes(to_bytes(first)).random_state is None
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"random_strength": 1.0},
+        {"sampling": "gradient", "subsample": "auto"},
+        {"sampling": "bayesian", "subsample": "auto"},
+        {"max_categories_for_sets": 1, "categorical_features": [3]},
+        {"n_estimators": "auto", "tol": 0.1, "n_iter_no_change": 2},
+    ],
+    ids=lambda parameters: next(iter(parameters)),
+)
+def test_a_warm_start_of_a_loaded_model_is_that_of_the_model(parameters):
+    X, y = numbers(60)
+    X[:, 3] = np.round(np.abs(X[:, 3]))
+    model = GradientBoostingRegressor(
+        **({"n_estimators": 2, "min_samples_leaf": 2} | parameters), random_state=None, warm_start=True
+    ).fit(X, y)
+    loaded = from_bytes(to_bytes(model)).set_params(warm_start=True)
+    n_rounds = model.n_estimators_ + 3
+    for one in (model, loaded):
+        one.set_params(n_estimators=n_rounds, early_stopping=False).fit(X, y)
+    assert to_bytes(loaded) == to_bytes(model)
+
+
+def test_the_seed_of_dropped_rounds_is_stored():
+    model = GradientBoostingRegressor(n_estimators=3, drop_rate=0.5, random_state=None).fit(*numbers(60))
+    assert from_bytes(to_bytes(model))._seed == model._seed
+
+
 def test_sets_and_dicts_have_one_form():
     first, _ = regressor(interaction_cst=[{0, 9 % 4, 2}, {3}])
     second, _ = regressor(interaction_cst=({2, 0, 1}, [3]))

@@ -14,6 +14,7 @@ import hedgerow
 from hedgerow import AdaBoostClassifier, DecisionStump, GradientBoostingClassifier, RandomForestClassifier
 from hedgerow.io.models import to_bytes
 from hedgerow.streams import Stream, reader
+from hedgerow.streams.table import StreamedTable
 from stream_cases import chosen, features, rows, write
 from terminal import Terminal
 
@@ -109,6 +110,17 @@ def test_models_of_some_columns_and_three_classes(tmp_path, model, columns):
     found = clone(model).fit(write(table, tmp_path / "rows", cuts=(444,)), target="label")
     assert found.classes_.dtype == np.uint8
     assert to_bytes(found) == to_bytes(in_memory(model, table, "label"))
+
+
+def test_a_fit_with_folds_encodes_the_rows_once(tmp_path, monkeypatch):
+    calls = []
+    encode = StreamedTable._encode
+    monkeypatch.setattr(
+        StreamedTable, "_encode", lambda *args, **options: calls.append(1) or encode(*args, **options)
+    )
+    folder = write(chosen(rows(), "label"), tmp_path / "rows")
+    assert GradientBoostingClassifier(**FEW, n_folds=8).fit(folder, target="label").n_folds_ == 8
+    assert calls == [1]
 
 
 @pytest.mark.parametrize(

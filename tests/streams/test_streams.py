@@ -199,6 +199,26 @@ def test_shards_hold_the_codes_and_arrays_of_their_rows(tmp_path, memory_limit, 
     shards.close()
 
 
+@pytest.mark.parametrize("memory_limit", [None, 0])
+def test_shards_of_the_same_bins_share_their_codes(tmp_path, memory_limit):
+    table = chosen(rows(), "label")
+    found = scanned(write(table, tmp_path / "rows"), memory_limit=memory_limit, folder=tmp_path)
+    bins = find_bins(found)
+    one, other = (found.make_shards(TupleFactory(by_row=True), bins, {}, 2) for _ in range(2))
+    assert [a[0] is b[0] for a, b in zip(one.shards, other.shards, strict=True)] == [True, True]
+    columns = found.make_shards(TupleFactory(by_row=False), bins, {}, 2)
+    codes = one.shards[1][0]
+    one.close()
+    np.testing.assert_array_equal(other.shards[1][0], codes)
+    assert codes.any()
+    np.testing.assert_array_equal(codes[:, : found.n_columns].T, columns.shards[1][0])
+    columns.close()
+    other.close()
+    again = found.make_shards(TupleFactory(by_row=True), bins, {}, 2)
+    assert again.shards[0][0] is not codes
+    again.close()
+
+
 @pytest.mark.parametrize(("memory_limit", "max_bins"), [(None, 4), (0, 255), (0, 1000)])
 def test_encoding_is_that_of_the_table_in_memory(tmp_path, memory_limit, max_bins):
     table = chosen(rows(), "label")

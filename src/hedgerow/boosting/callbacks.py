@@ -62,7 +62,9 @@ class EarlyStopping:
     patience : int
         Number of rounds without improvement after which the fit stops.
     tol : float
-        A loss is an improvement only if it is lower by more than `tol`.
+        A loss is an improvement only if it is lower than the best by more than `tol` times the improvement
+        since the first round, or since the model that a warm start continues. This does not depend on the
+        unit of the target, and holds for losses that may be negative.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class EarlyStopping:
             raise ValueError(f"tol={tol} is not allowed: it must be a number >= 0")
         self.patience = patience
         self.tol = tol
-        self.best_loss = math.inf
+        self.first_loss, self.best_loss = math.nan, math.inf
         self.best_round = self.last_round = -1
 
     def __call__(self, done: Round) -> bool:
@@ -94,11 +96,14 @@ class EarlyStopping:
         if not done.validation_loss:
             raise ValueError("EarlyStopping needs an evaluation set: pass eval_set to fit")
         if done.number <= self.last_round:  # a new fit has started
-            self.best_loss, self.best_round = math.inf, -1
+            self.first_loss, self.best_loss, self.best_round = math.nan, math.inf, -1
         self.last_round = done.number
         loss = done.validation_loss[0]
-        if loss < self.best_loss - self.tol:
+        improvement = self.first_loss - self.best_loss
+        if loss < self.best_loss - (self.tol * improvement if math.isfinite(improvement) else 0.0):
             self.best_loss, self.best_round = loss, done.number
+            if not math.isfinite(self.first_loss):
+                self.first_loss = loss
         if self.best_round < 0:  # the first round counts even if its loss is infinite
             self.best_round = done.number
         return done.number - self.best_round >= self.patience

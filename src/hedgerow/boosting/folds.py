@@ -56,6 +56,19 @@ def draw_folds(
     return folds
 
 
+def count_held_out(classes: Floats | None, sample_weight: Floats | None, n_rows: int) -> int:
+    """Count the rows that may be held out: of positive weight, without those that are alone in their class.
+
+    >>> count_held_out(np.array([0.0, 0.0, 1.0, 2.0, 2.0]), np.array([1.0, 1.0, 1.0, 0.0, 1.0]), 5)
+    2
+    """
+    rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+    if classes is None:
+        return len(rows)
+    counts = np.bincount(classes[rows].astype(np.intp))
+    return int(counts[counts > 1].sum())
+
+
 def fold_seed(seed: int, fold: int) -> int:
     """Return the seed of the rows and columns that the model of a fold draws.
 

@@ -186,8 +186,7 @@ class Checkpointer(Protocol):
 class FitOptions:
     """Options that all methods share.
 
-    patience, tol : number of rounds without an improvement of more than `tol` that stop the fit; None for no
-        early stopping
+    patience, tol : those of `EarlyStopping`; patience=None for no early stopping
     verbose : 1 for a progress bar, 2 for a line per round
     validation_rows : training rows that are used for validation instead of training
     title : of the progress bar

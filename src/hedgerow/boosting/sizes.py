@@ -11,11 +11,13 @@ import math
 from dataclasses import dataclass, replace
 
 AUTO = "auto"
-MOST_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
-FEWEST_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
+_MAX_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
+_MAX_ROUNDS_FACTOR = 10  # for rates below that of "auto"
+MAX_ROUNDS = _MAX_ROUNDS * _MAX_ROUNDS_FACTOR
+MIN_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
 _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
 _FOUR_FOLDS = 400_000  # of four; beyond, a tenth of the rows for validation loses little
-_MOST_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
+_MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
 _FEW_COLUMNS = 4  # that a node of several classes draws from, about
 
 
@@ -33,6 +35,17 @@ class Sizes:
     n_iter_no_change: int = 10
     n_estimators: int = 100
 
+    def with_rate(self, learning_rate: float) -> "Sizes":
+        """Change the rate; a lower one has up to ten times as many rounds, in inverse proportion.
+
+        >>> Sizes().with_rate(0.05).n_estimators, Sizes().with_rate(1e-6).n_estimators
+        (200, 1000)
+        >>> Sizes().with_rate(0.5).n_estimators
+        100
+        """
+        factor = min(max(self.learning_rate / learning_rate, 1.0), _MAX_ROUNDS_FACTOR)
+        return replace(self, learning_rate=learning_rate, n_estimators=math.ceil(self.n_estimators * factor))
+
 
 def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
     """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
@@ -40,8 +53,6 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
     >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
     (8, None)
     """
-    if n_rows < FEWEST_ROWS:
-        return Sizes()
     n_folds = next(
         (folds for folds, most in ((8, _EIGHT_FOLDS), (4, _FOUR_FOLDS)) if n_rows * n_outputs <= most), None
     )
@@ -52,16 +63,16 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         max_features=0.7,
         n_folds=n_folds,
         n_iter_no_change=20,
-        n_estimators=MOST_ROUNDS,
+        n_estimators=_MAX_ROUNDS,
     )
     if n_outputs > 1:  # the trees of a round share the work: fewer rounds, and each tree may see less
-        share = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
+        fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
         return replace(
             sizes,
             learning_rate=0.2,
-            colsample_bytree=share,
-            max_features=share,
-            n_estimators=_MOST_ROUNDS_OF_CLASSES,
+            colsample_bytree=fraction,
+            max_features=fraction,
+            n_estimators=_MAX_ROUNDS_OF_CLASSES,
         )
     # hessians of two classes are at most 1/4, those of numbers are 1
     return replace(sizes, l2_regularization=10.0) if classes else sizes

@@ -50,8 +50,8 @@ class AdaBoostClassifier(AdaBoostClassifierBase):
     validation_fraction : float
         Fraction of the rows used for validation if `fit` gets no `eval_set`.
     n_iter_no_change, tol : int, float
-        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
-        rounds up to the best one.
+        Number of rounds without an improvement that stop the fit; rounds after the best are dropped. An
+        improvement is more than `tol` times the fall of the validation error since the first round.
     warm_start : bool
         Continue the fitted model with more rounds; the result equals a single longer fit, bit for bit, unless
         new weights were drawn (`on_chance="restart"`).

@@ -77,6 +77,8 @@ class BoostingBase(EnsembleBase, abc.ABC):
             Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100. A whole number equals that many copies of the row exactly, zero equals no row.
+            Gradient boosting does not normalise weights: its penalties and `min_child_weight` are compared to
+            their sums, as in scikit-learn and LightGBM, so that a mean of about 1 is best.
             Where X is in files, the name of the column of weights.
         eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
             Evaluation sets, whose loss or error is computed after every round; early stopping uses the first.
@@ -109,11 +111,11 @@ class BoostingBase(EnsembleBase, abc.ABC):
             return options
         return replace(options, grows_trees=False, in_memory=f"estimator={self.estimator!r}")
 
-    def _stops_early(self, n_rows: int) -> bool:
-        return n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
+    def _stops_early(self, data: FitInput) -> bool:
+        return data.n_weighted_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
 
     def _uses_evaluation_sets(self, data: FitInput) -> bool:
-        return self._stops_early(data.n_rows) or bool(data.callbacks)
+        return self._stops_early(data) or bool(data.callbacks)
 
     def _n_rounds(self) -> int:
         """Return the largest number of rounds."""
@@ -136,7 +138,7 @@ class BoostingBase(EnsembleBase, abc.ABC):
         **own: Any,
     ) -> Options:
         """Return options of the engine: those of all methods, and the method's own."""
-        stops, rows = self._stops_early(data.n_rows), None
+        stops, rows = self._stops_early(data), None
         if stops and draws_validation_rows and not data.evaluation_sets:
             classes = None if data.target.classes is None else data.train.y
             rows = validation_rows(

@@ -13,10 +13,10 @@ from hedgerow._typing import Floats
 from hedgerow.backends.row_sampling import SAMPLINGS
 from hedgerow.backends.target_statistics import TargetOptions, columns_of_many
 from hedgerow.binning import Bins
-from hedgerow.boosting.folds import FOLD_COUNTS, draw_folds
+from hedgerow.boosting.folds import FOLD_COUNTS, count_held_out, draw_folds
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
-from hedgerow.boosting.sizes import AUTO, FEWEST_ROWS, MOST_ROUNDS, Sizes, auto_sizes
+from hedgerow.boosting.sizes import AUTO, MAX_ROUNDS, MIN_ROWS, Sizes, auto_sizes
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
@@ -169,29 +169,29 @@ class GradientBoostingBase(BoostingBase):
                 )
 
     def _n_rounds(self) -> int:
-        return MOST_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
+        return MAX_ROUNDS if self.n_estimators == AUTO else int(self.n_estimators)
 
-    def _stops_early(self, n_rows: int) -> bool:
+    def _stops_early(self, data: FitInput) -> bool:
         if self.early_stopping is None:
-            return bool(self.n_estimators == AUTO and n_rows >= FEWEST_ROWS)
-        return super()._stops_early(n_rows)
+            return bool(self.n_estimators == AUTO and _count_held_out(data) >= MIN_ROWS)
+        return super()._stops_early(data)
 
     def _sizes(self, data: FitInput, loss: Loss) -> Sizes:
         """Return the parameters that may be "auto", as numbers."""
-        sizes, weight = Sizes(), data.train.sample_weight
-        if self.n_estimators == AUTO:
-            n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
-            sizes = auto_sizes(
-                n_rows, data.schema.n_columns, loss.n_outputs, classes=data.target.classes is not None
-            )
+        sizes = Sizes()
+        if self.n_estimators == AUTO and self._stops_early(data) and _count_held_out(data) >= MIN_ROWS:
+            classes = data.target.classes is not None
+            sizes = auto_sizes(data.n_weighted_rows, data.schema.n_columns, loss.n_outputs, classes=classes)
+            if self.learning_rate != AUTO:
+                sizes = sizes.with_rate(float(self.learning_rate))
             if loss.requires_line_search:  # a quantile of few rows is biased
                 sizes = replace(sizes, min_samples_leaf=Sizes().min_samples_leaf)
             if not self._may_have_folds(loss):
                 sizes = replace(sizes, n_folds=None)
         if self.sampling in _SUBSAMPLES:
             sizes = replace(sizes, subsample=_SUBSAMPLES[self.sampling])
-        given = {field.name: getattr(self, field.name) for field in fields(sizes)}
-        return replace(sizes, **{name: value for name, value in given.items() if value != AUTO})
+        passed = {field.name: getattr(self, field.name) for field in fields(sizes)}
+        return replace(sizes, **{name: value for name, value in passed.items() if value != AUTO})
 
     def _may_have_folds(self, loss: Loss) -> bool:
         """Return whether the models are trees, and the loss does not change from round to round."""
@@ -229,16 +229,16 @@ class GradientBoostingBase(BoostingBase):
         """Return the options of a fit with folds, which need no other validation rows."""
         if n_folds is None:
             return {}
-        weight = data.train.sample_weight
-        n_rows = data.n_rows if weight is None else int(np.count_nonzero(weight))
         refused = f"n_folds={n_folds} is not allowed with"
         if self.estimator is not None:
             raise ValueError(f"{refused} estimator={self.estimator!r}: the models of folds are trees")
         if not self._may_have_folds(loss):
             raise ValueError(f"{refused} loss={self.loss!r}, which changes from round to round")
+        n_rows = _count_held_out(data)
         if n_rows < n_folds:
-            raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows")
-        classes = None if data.target.classes is None else data.train.y
+            alone = "" if data.target.classes is None else ", not counting the only row of a class"
+            raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows of positive weight{alone}")
+        classes, weight = _classes_of_rows(data), data.train.sample_weight
         return {
             "n_folds": int(n_folds),
             "folds": draw_folds(classes, weight, data.n_rows, int(n_folds), data.seed),
@@ -331,6 +331,14 @@ class GradientBoostingBase(BoostingBase):
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
+def _classes_of_rows(data: FitInput) -> Floats | None:
+    return None if data.target.classes is None else data.train.y
+
+
+def _count_held_out(data: FitInput) -> int:
+    return count_held_out(_classes_of_rows(data), data.train.sample_weight, data.n_rows)
+
+
 def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
     """Return whether the columns coded by statistics are these; one of equal statistics has no edges."""
     for column, is_coded in enumerate(bins.by_statistic.tolist()):
@@ -351,7 +359,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     n_estimators : int or "auto"
         Number of rounds; with several classes, each round grows one tree per class. With "auto", validation
         decides the number, up to 1000 (400 for three or more classes), and every parameter that is "auto"
-        follows from the table; see Notes.
+        follows from the table; see Notes. The limit is higher for a lower `learning_rate`: in inverse
+        proportion to it, up to ten times as high.
     learning_rate : float or "auto"
         Shrinkage: factor of each step.
     learning_rate_decay : float
@@ -414,11 +423,12 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         trees, bins and constraints are then ignored.
     early_stopping : bool, "auto" or None
         Stop when the validation loss no longer falls; None does so if `n_estimators` is "auto", "auto" above
-        10,000 rows.
+        10,000 rows. Without, `n_estimators="auto"` is 100 rounds of one model.
     validation_fraction : float
         Fraction of the training rows that is used for validation if there are no folds and no `eval_set`.
     n_iter_no_change, tol : int (or "auto"), float
-        Rounds without an improvement of more than `tol` that stop the fit. Rounds after the best are dropped.
+        Rounds without an improvement that stop the fit; rounds after the best are dropped. An improvement is
+        more than `tol` times the fall of the validation loss since the first round.
     class_weight : dict, "balanced" or None
         Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
         They do not apply to an `eval_set`.
@@ -456,8 +466,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
     classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows
     times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is used for
-    validation. With fewer than 32 rows it is
-    100 rounds of one model. Numbers that are passed are always used.
+    validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one model, and
+    "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a class, which
+    cannot be held out, are not among the 32. Numbers that are passed are always used.
 
     With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
     normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its

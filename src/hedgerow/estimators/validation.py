@@ -179,6 +179,12 @@ class FitInput:
         """Number of training rows."""
         return len(self.train.y)
 
+    @property
+    def n_weighted_rows(self) -> int:
+        """Number of training rows of positive weight."""
+        weight = self.train.sample_weight
+        return self.n_rows if weight is None else int(np.count_nonzero(weight))
+
 
 def open_input(
     X: Any, y: Any, sample_weight: Any, target: str | None, options: InputOptions

@@ -38,7 +38,15 @@ MAX_ROWS = 2**32  # row numbers are uint32; squared losses of as many rows do no
 _MAX_COUNT = 2**63  # of the rows and columns of a data fingerprint
 _MAX_FITS = 10_000
 _DIGEST = re.compile("[0-9a-f]{64}")
-_RANDOM_SHARES = ("subsample", "colsample_bytree", "max_features")
+_NOT_RANDOM = {  # values of parameters with which no random numbers are drawn; all others draw some
+    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), (1, "auto")),
+    "random_strength": (0,),
+    "sampling": ("uniform",),
+    "drop_rate": (0,),
+    "max_categories_for_sets": (None,),
+    "resample": (False,),
+    "on_chance": ("stop",),
+}
 
 
 # --- columns and classes
@@ -124,8 +132,8 @@ def _is_random(model: Any) -> bool:
     validated = model.early_stopping is True or model.best_iteration_ is not None
     members = hasattr(model.model_, "members")  # a learner of another library may be random itself
     drawn = validated or members or getattr(model.model_, "n_folds", 1) > 1
-    drawn = drawn or any(getattr(model, name, 1) not in (1, "auto") for name in _RANDOM_SHARES)
-    drawn = drawn or getattr(model, "resample", False) or getattr(model, "on_chance", "stop") == "restart"
+    passed = {name: getattr(model, name) for name in _NOT_RANDOM if hasattr(model, name)}
+    drawn = drawn or any(value not in _NOT_RANDOM[name] for name, value in passed.items())
     return drawn or isinstance(model.random_state, int | np.integer)
 
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,32 +33,51 @@ _LINE = 64  # bytes of a cache line, where every array starts
 class StreamedTable(RemoteTable):
     """A table whose rows are in files; memory limit and folder of the stream are those of the codes."""
 
-    __slots__ = ("_hint", "_reader", "_stream")
+    __slots__ = ("_hint", "_reader", "_shared", "_stream")
 
     low_memory = True  # codes take half the memory, and rounds some more time
 
     def __init__(self, scan: TableScan, reader: StreamReader, stream: Stream, hint: str) -> None:
         super().__init__(scan)
         self._reader, self._stream, self._hint = reader, stream, hint
+        self._shared: _SharedCodes | None = None  # while shards use it
 
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> LocalShards:
-        """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`."""
+        """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`.
+
+        The codes are those of shards that are still open, such as those of other folds, if these have the
+        same bins.
+        """
         bounds = split_range(0, self.n_rows, n_threads)
         by_row = bool(factory.by_row)  # type: ignore[attr-defined]
-        storage, codes = self._encode(bins, bounds, by_row=by_row)
-        none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
-        self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
+        shared = self._shared
+        if shared is None or not (
+            shared.bins is bins and shared.by_row == by_row and shared.bounds == bounds
+        ):
+            shared = _SharedCodes(bins, bounds, by_row, *self._encode(bins, bounds, by_row=by_row))
+            none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
+            self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
+            self._shared = shared
+        shared.n_users += 1
+
+        def release() -> None:
+            shared.n_users -= 1
+            if not shared.n_users:
+                shared.storage.close()
+                if self._shared is shared:
+                    self._shared = None
+
         try:
             shards = [
                 factory(one, {name: values[first:last] for name, values in row_arrays.items()}, first)
-                for one, (first, last) in zip(codes, bounds, strict=True)
+                for one, (first, last) in zip(shared.codes, bounds, strict=True)
             ]
         except BaseException:
-            storage.close()
+            release()
             raise
-        return LocalShards(shards, bounds, storage.close)
+        return LocalShards(shards, bounds, release)
 
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Codes of all rows; see `RemoteTable.encode`."""
@@ -123,6 +142,18 @@ class StreamedTable(RemoteTable):
         if len(different):
             row, column = kept[a + different[0, 0]], self._reader.columns[different[0, 1]]
             raise ValueError(_changed(name, f"row {row} has another value in column {column!r}"))
+
+
+@dataclass(eq=False)
+class _SharedCodes:
+    """Codes of all rows in arrays of these bounds, and how many sharded rows use them."""
+
+    bins: Bins
+    bounds: list[Range]
+    by_row: bool
+    storage: "CodeStorage"
+    codes: list[NDArray[Any]]
+    n_users: int = 0
 
 
 def _changed(name: str, what: str) -> str:
