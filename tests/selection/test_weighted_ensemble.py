@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hedgerow import (
     AdaBoostClassifier,
@@ -141,6 +143,21 @@ def test_training_rows_of_all_members_are_known():
     bag = BaggingClassifier(DecisionTreeClassifier(), n_estimators=2).fit(X, LABELS)
     assert WeightedEnsembleClassifier.of([bag, trees[0]]).is_training_row(X).all()
     assert not hasattr(WeightedEnsembleClassifier([LogisticRegression()]).fit(X, LABELS), "row_fingerprints_")
+
+
+def test_members_of_other_libraries_are_compared_or_noted():
+    other = LogisticRegression().fit(X[60:], LABELS[60:])
+    pipeline = make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=4)).fit(X[60:], LABELS[60:])
+    boosted = AdaBoostClassifier(n_estimators=4).fit(X[:60], LABELS[:60])
+    note = "LogisticRegression has no fingerprints of its training rows: X was not compared with them"
+    for fitted in ([boosted, other], [other, boosted], [other]):
+        model = WeightedEnsembleClassifier.of(fitted)
+        for one in (model, FixedThresholdClassifier.of(model, 0.4)):
+            assert note in certify(one, X[60:], LABELS[60:]).notes
+    for fitted in ([boosted, pipeline], [other, pipeline]):
+        with pytest.raises(ValueError, match="rows that the model was fitted to"):
+            certify(WeightedEnsembleClassifier.of(fitted), X[60:], LABELS[60:])
+    assert WeightedEnsembleClassifier.of([boosted, other]).is_training_row(X[:60]).all()
 
 
 @pytest.mark.parametrize(

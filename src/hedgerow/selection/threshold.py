@@ -27,7 +27,7 @@ _DELEGATED = frozenset(
     {
         *("feature_importances_", "feature_names_in_", "n_features_in_", "schema_", "n_estimators_"),
         *("row_fingerprints_", "row_hashes", "grid_hashes_", "is_training_row", "data_fingerprints_"),
-        "fingerprinted_members_",
+        "separate_members_",
     }
 )
 

@@ -181,18 +181,19 @@ class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _Weighte
         return hashes
 
     @property
-    def fingerprinted_members_(self) -> list[Any]:
-        """The members with fingerprints of their rows, if these are not the same for all; else none.
+    def separate_members_(self) -> list[Any]:
+        """All members, unless they have the same fingerprints of their rows; then none.
 
-        Their hashes may differ too: `BaggingClassifier` has others of categories than other models.
+        Their hashes may differ too: `BaggingClassifier` has others of categories than other models. A member
+        of another library has no fingerprints, or those of its last step if it is a pipeline.
         """
-        known = [member for member in self.estimators_ if hasattr(member, "row_fingerprints_")]
-        same = all(member.row_fingerprints_ is self.row_fingerprints_ for member in known)
-        return [] if same else known
+        rows = [getattr(member, "row_fingerprints_", None) for member in self.estimators_]
+        same = rows[0] is not None and all(one is rows[0] for one in rows)
+        return [] if same else list(self.estimators_)
 
     def is_training_row(self, X: Any) -> NDArray[np.bool_]:
         """Return which rows hold the same values as a row that a member was fitted to."""
-        members = self.fingerprinted_members_
+        members = [one for one in self.separate_members_ if hasattr(one, "row_fingerprints_")]
         if not members:
             return super().is_training_row(X)
         return np.asarray(np.any([member.is_training_row(X) for member in members], axis=0))

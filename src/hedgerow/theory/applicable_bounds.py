@@ -323,13 +323,15 @@ def refuse_training_rows(model: Any, X: Any, n: int) -> tuple[list[str], RowHash
         model = model.best_estimator_
     if isinstance(model, Pipeline):
         return refuse_training_rows(model[-1], model[:-1].transform(X) if len(model) > 1 else X, n)
-    members = getattr(model, "fingerprinted_members_", None)  # of an ensemble of models of different rows
+    members = getattr(model, "separate_members_", None)  # of an ensemble of models of different rows
     if members:
         found = [refuse_training_rows(member, X, n) for member in members]
-        return list(dict.fromkeys(note for notes, _ in found for note in notes)), found[0][1]
+        hashes = next((one for _, one in found if one is not None), None)
+        return list(dict.fromkeys(note for notes, _ in found for note in notes)), hashes
     fingerprints: RowFingerprints | None = getattr(model, "row_fingerprints_", None)
     if fingerprints is None:
-        return ["the model has no fingerprints of its training rows: X was not compared with them"], None
+        name = type(model).__name__
+        return [f"{name} has no fingerprints of its training rows: X was not compared with them"], None
     hashes = model.row_hashes(X)
     n_equal = int(np.sum(fingerprints.contains(hashes)))
     if fingerprints.chance_of_overlap(hashes) < _MAX_CHANCE:
