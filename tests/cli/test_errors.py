@@ -86,6 +86,16 @@ BAD = {
     "no threads": ([*TRAIN, "--threads", "0"], USAGE, ["--threads 0"]),
     "report of another kind": ([*TRAIN, "--report", "report.pdf"], USAGE, ["report.pdf", ".html"]),
     "model over its data": ([*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "reads"]),
+    "model over the file of its sheet": (
+        ["train", "cars.csv::Sheet", "--target", "y", "--out", "cars.csv", "--force"],
+        USAGE,
+        ["cars.csv", "reads"],
+    ),
+    "cascade over an image": (
+        ["train-cascade", "inner", "negatives", "--out", "inner/a.xml", "--force"],
+        USAGE,
+        ["inner/a.xml", "is in the input folder inner"],
+    ),
     "model and report in one file": (
         [*TRAIN, "--out", "new.html", "--report", "./new.html"],
         USAGE,

@@ -165,7 +165,8 @@ def check_output_file(
 ) -> bool:
     """Raise an error unless the file of an option can be written; return whether it replaces one.
 
-    All suffixes are allowed by default. `others` are files that the same command reads or writes.
+    All suffixes are allowed by default. `others` are what the same command reads or writes: files, parts of
+    files such as book.xlsx::Sheet, and input folders.
     """
     if path is None:
         return False
@@ -180,14 +181,24 @@ def check_output_file(
         raise CommandError(f"{option} {path}: the folder {folder} does not exist; create it first")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{option} {path}: the folder {folder} is not writable")
-    if any(other is not None and _is_same_file(path, other) for other in others):
-        raise UsageError(f"{option} {path}: the same command reads or writes this file; pass another name")
+    for other in others:
+        if other is None:
+            continue
+        if _is_same_file(path, other):
+            raise UsageError(
+                f"{option} {path}: the same command reads or writes this file; pass another name"
+            )
+        if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
+            raise UsageError(f"{option} {path}: the file is in the input folder {other}; pass another folder")
     if path.exists() and not force:
         raise CommandError(f"{option} {path}: the file exists; pass another name, or --force to replace it")
     return path.exists()
 
 
 def _is_same_file(path: Path, other: Path) -> bool:
+    from hedgerow.datafiles.files import split_source  # noqa: PLC0415 - loads pyarrow, unlike --help
+
+    other = split_source(other)[0]
     if path.exists() and other.exists():
         return path.samefile(other)
     return os.path.normcase(path.resolve()) == os.path.normcase(other.resolve())
