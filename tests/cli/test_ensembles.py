@@ -29,7 +29,7 @@ def make_table(n_rows, seed):
     return pa.table({"size": size, "colour": pa.array(colour), "sold": sold, "price": 100 * score})
 
 
-def _short(method, task, n_rows, _parameters=None):
+def _short(method, task, n_rows, *_):
     return [settings_for(method, task, n_rows)[0].shortened(8)]
 
 
@@ -37,7 +37,7 @@ def _short(method, task, n_rows, _parameters=None):
 def ensembles(monkeypatch):
     """Few rounds, and an ensemble is always chosen."""
     monkeypatch.setattr(search, "settings_for", _short)
-    monkeypatch.setattr(ensemble_selection, "NOISE", -1e9)
+    monkeypatch.setattr(ensemble_selection, "MIN_ADVANTAGE", -1e9)
 
 
 SOLD = ["train", "t.csv", "--target", "sold", "--drop", "price", "--out", "m.hedgerow"]
@@ -51,7 +51,7 @@ def trained(tmp_path_factory):
     csv.write_csv(make_table(80, 1), folder / "new.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "settings_for", _short)
-        patch.setattr(ensemble_selection, "NOISE", -1e9)
+        patch.setattr(ensemble_selection, "MIN_ADVANTAGE", -1e9)
         patch.chdir(folder)
         assert main([*SOLD, "--report", "r.html"]) == 0
     return folder

@@ -35,7 +35,7 @@ DATA = TrainingData.of(X, LABELS, "classification", "choose")
 METHODS = ["gradient", "forest", "adaboost"]
 
 
-def _short(method, task, n_rows, _parameters=None):
+def _short(method, task, n_rows, *_):
     found = [one for one in settings_for(method, task, n_rows) if not one.is_automatic]
     return [setting.shortened(8) for setting in found[:2]]
 
@@ -48,7 +48,7 @@ def short_settings(monkeypatch):
 @pytest.fixture
 def preferred(monkeypatch):
     """An ensemble is always chosen."""
-    monkeypatch.setattr(ensemble_selection, "NOISE", -1e9)
+    monkeypatch.setattr(ensemble_selection, "MIN_ADVANTAGE", -1e9)
 
 
 def choose_model(y=LABELS, task="classification", **options):
@@ -100,7 +100,7 @@ def test_an_ensemble_has_the_same_bits_for_any_number_of_threads(task):
 
 
 def test_a_single_model_is_kept_if_the_ensemble_is_not_better(monkeypatch):
-    monkeypatch.setattr(ensemble_selection, "NOISE", 1e9)
+    monkeypatch.setattr(ensemble_selection, "MIN_ADVANTAGE", 1e9)
     choice = choose_model()
     assert choice.ensemble is None
     assert choice.members == [(choice.best, 1.0)]
