@@ -309,7 +309,7 @@ def test_a_class_of_one_row_is_trained_and_noted(folder, capsys):
     sold[3] = "once"
     csv.write_csv(make_table().set_column(5, "sold", pa.array(sold)), folder / "t.csv")
     assert main([*SOLD, "--drop", "patient", *FAST]) == 0
-    assert "one row only of 'once': it is in the training set" in capsys.readouterr().err
+    assert "class 'once' has only one row; it is in the training set" in capsys.readouterr().err
     assert "once" in load("m.hedgerow").classes_
 
 

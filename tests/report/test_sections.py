@@ -201,6 +201,21 @@ def test_curves_of_adaboost_have_bounds_and_both_errors():
     assert "training" in display.bounds
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_folds": 2}, "the out-of-fold loss, of every row under a model that was not fitted to it,"),
+        ({"n_folds": None}, "the validation set"),
+    ],
+)
+def test_curves_of_folds_are_not_those_of_a_validation_set(options, said):
+    X, y = mixed_table(120)
+    model = GradientBoostingClassifier(n_estimators=4, early_stopping=True, random_state=0, **options)
+    made = Report.from_estimator(model.fit(X[:80], y[:80]), X[80:], y[80:], X_train=X[:80], y_train=y[:80])
+    curves = str(body(made, "curves"))
+    assert f"Losses recorded during the fit; {said} determines the number of rounds." in curves
+
+
 def test_how_to_reproduce_has_code_versions_and_the_checksum(small, tmp_path):
     path = tmp_path / "model.hedgerow"
     path.write_bytes(b"a model")

@@ -25,7 +25,7 @@ def _context(n_splits=1):
     return TrialContext("classification", METRICS["log-loss"], splits, 0, 1)
 
 
-def _short(method, task, n_rows, _parameters=None):
+def _short(method, task, n_rows, *_):
     found = [one for one in settings_for(method, task, n_rows) if not one.is_automatic]
     return [setting.shortened(12) for setting in found[:2]]
 

@@ -21,7 +21,7 @@ NUMBERS = X[:, 0] - 2.0 * X[:, 1] + 0.1 * RNG.normal(size=160)
 FAST = ["gradient", "forest"]
 
 
-def _short(method, task, n_rows, _parameters=None):
+def _short(method, task, n_rows, *_):
     """Two settings of a method with few rounds."""
     found = [one for one in settings_for(method, task, n_rows) if not one.is_automatic]
     return [setting.shortened(4) for setting in found[:2]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as theirs
 
-from hedgerow import GradientBoostingClassifier, RandomForestClassifier, save
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier, save
 from hedgerow.selection import (
     AUTO,
     FitOptions,
@@ -29,7 +29,7 @@ NUMBERS = X[:, 0] + 0.1 * RNG.normal(size=300)
 
 @pytest.fixture(autouse=True)
 def short_settings(monkeypatch):
-    def short(method, task, n_rows, parameters=None):
+    def short(method, task, n_rows, parameters, _n_classes):
         return [one.shortened(8) for one in settings_for(method, task, n_rows, parameters)[:1]]
 
     monkeypatch.setattr(search, "settings_for", short)
@@ -71,6 +71,15 @@ def test_wrong_parameters_are_refused_before_any_fit(method, parameters, message
         choose_labels([method], parameters=parameters)
     with pytest.raises(ValueError, match=message):
         fit_method(X, LABELS, "classification", method, options=FitOptions(parameters))
+
+
+def test_dropped_rounds_are_refused_where_validation_chooses_the_number_of_rounds():
+    dropped = {"drop_rate": 0.2, "n_estimators": 8}
+    with pytest.raises(ValueError, match=r"drop_rate=0.2 is not allowed where validation chooses"):
+        choose_labels(["gradient"], parameters=dropped)
+    assert choose_labels(["gradient"], parameters={"drop_rate": 0.0}).model.drop_rate == 0.0
+    model = fit_method(X, LABELS, "classification", "gradient", options=FitOptions(dropped))
+    assert (model.drop_rate, model.n_estimators_) == (0.2, 8)
 
 
 # --- weights
@@ -169,6 +178,30 @@ def test_validation_rows_are_later_and_new_classes_are_allowed():
     assert "each later than its training rows" in choice.validation
     assert {trial.status for trial in choice.trials} == {"done"}
     assert choice.model.classes_.tolist() == ["new", "no", "yes"]
+
+
+def test_rounds_are_not_found_by_folds_that_divide_groups_or_ignore_times(monkeypatch):
+    monkeypatch.setattr(search, "settings_for", lambda *more: settings_for(*more)[:2])
+    for order in (RowOrder.of(300, groups=np.arange(300) // 10), RowOrder.of(300, times=np.arange(300))):
+        options = FitOptions(order=order)
+        choice = choose(X, NUMBERS, "regression", methods=["gradient"], budget=None, options=options)
+        assert [trial.parameters["learning_rate"] for trial in choice.trials] == [0.1]
+        model = fit_method(X, NUMBERS, "regression", "gradient", options=options)
+        assert (model.n_estimators_, model.n_folds_) == (100, 1)
+        automatic = FitOptions({"n_estimators": "auto"}, order=order)
+        for refused in (
+            lambda options=automatic: fit_method(X, NUMBERS, "regression", "gradient", options=options),
+            lambda options=automatic: choose(X, NUMBERS, "regression", methods=["gradient"], options=options),
+        ):
+            with pytest.raises(ValueError, match="n_estimators='auto' is not allowed for rows with groups"):
+                refused()
+
+
+def test_a_single_method_has_the_defaults_of_the_library():
+    model = fit_method(X, NUMBERS, "regression", "gradient")
+    default = GradientBoostingRegressor(random_state=0).fit(X, NUMBERS)
+    assert (model.n_estimators, model.n_folds_) == ("auto", 8)
+    np.testing.assert_array_equal(model.predict(X), default.predict(X))
 
 
 # --- thresholds

@@ -47,21 +47,28 @@ class Sizes:
         return replace(self, learning_rate=learning_rate, n_estimators=math.ceil(self.n_estimators * factor))
 
 
+def auto_folds(n_rows: int, n_outputs: int) -> int | None:
+    """Return the number of folds of n_estimators="auto"; None for one model and a tenth of the rows.
+
+    >>> auto_folds(1000, 1), auto_folds(100_000, 3), auto_folds(1_000_000, 1)
+    (8, 4, None)
+    """
+    limits = ((8, _EIGHT_FOLDS), (4, _FOUR_FOLDS))
+    return next((folds for folds, most in limits if n_rows * n_outputs <= most), None)
+
+
 def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
     """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
 
     >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
     (8, None)
     """
-    n_folds = next(
-        (folds for folds, most in ((8, _EIGHT_FOLDS), (4, _FOUR_FOLDS)) if n_rows * n_outputs <= most), None
-    )
     sizes = Sizes(
         min_samples_leaf=5 if classes else 2,
         subsample=0.75,
         colsample_bytree=0.7,
         max_features=0.7,
-        n_folds=n_folds,
+        n_folds=auto_folds(n_rows, n_outputs),
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )

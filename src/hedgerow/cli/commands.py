@@ -30,7 +30,8 @@ HoldOut = Annotated[
 Refit = Annotated[
     bool,
     options.flag(
-        "Fit the model to all rows in the end; the certificate is of the model without the held-out rows.",
+        "Finally refit the model to all rows; the certificate applies to the model fitted without the "
+        "held-out rows.",
         "--refit",
     ),
 ]

@@ -119,14 +119,21 @@ def _fit_and_evaluate(
 
 
 def _note_single_rows(table: PreparedTable, output: Output) -> None:
-    """Note classes of one row, which no score can be about."""
+    """Note classes of one row, which no score covers."""
     if table.task == "regression":
         return
     classes, counts = np.unique(table.y, return_counts=True)
     single = [str(label) for label in classes[counts == 1]]
     if single:
         names = ", ".join(map(repr, single[:3])) + (f" and {len(single) - 3} more" if len(single) > 3 else "")
-        output.note(f"one row only of {names}: it is in the training set, and no score is about that class")
+        if len(single) == 1:
+            text = f"class {names} has only one row; it is in the training set, so no score covers that class"
+        else:
+            text = (
+                f"classes {names} have only one row each; they are in the training set, so no score covers "
+                "these classes"
+            )
+        output.note(text)
 
 
 def _refit(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions, output: Output) -> Evaluation:

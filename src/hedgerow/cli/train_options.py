@@ -19,7 +19,7 @@ from hedgerow.cli.options import check_choice, check_numbers
 from hedgerow.cli.row_columns import RowColumns
 from hedgerow.cli.table_model import PreparedTable
 from hedgerow.selection import AUTO, METHODS, METRICS, FitOptions
-from hedgerow.selection.methods import check_method_parameters
+from hedgerow.selection.methods import check_method_parameters, check_rounds_are_chosen, given_rounds
 from hedgerow.selection.metrics import find_metric, metric_named
 from hedgerow.selection.threshold import check_threshold
 
@@ -192,6 +192,9 @@ class TrainOptions:
         try:
             for method in self.methods if self.parameters else ():
                 check_method_parameters(method, task, self.parameters)
+                given_rounds(method, self.parameters, has_order=table.order is not None)
+            if self.is_tuned:
+                check_rounds_are_chosen(self.parameters)
             self.fit_options(table, table.train).weights(table.y[table.train], task)
         except ValueError as error:
             raise UsageError(f"{'--param ' if self.parameters else ''}{error}") from error

@@ -207,7 +207,11 @@ def _losses_of_rounds(facts: Facts) -> Markup:
     if not validated:
         return drawn
     display = LossRoundsDisplay.from_estimator(facts.model)
-    caption = "Losses recorded during the fit; the validation set determines the number of rounds."
+    if (getattr(facts.model, "n_folds_", None) or 1) > 1:
+        by = "the out-of-fold loss, of every row under a model that was not fitted to it,"
+    else:
+        by = "the validation set"
+    caption = f"Losses recorded during the fit; {by} determines the number of rounds."
     return drawn + facts.draw("validation", display, caption, "Lines: recorded loss by round")
 
 

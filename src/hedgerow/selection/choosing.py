@@ -16,7 +16,14 @@ from hedgerow.selection.final_choice import finish
 from hedgerow.selection.final_fit import fit_final, fit_members, make_ensemble
 from hedgerow.selection.fit_limits import FitLimits
 from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import AUTO, check_method_parameters, find_method, usable_methods
+from hedgerow.selection.methods import (
+    AUTO,
+    check_method_parameters,
+    check_rounds_are_chosen,
+    find_method,
+    given_rounds,
+    usable_methods,
+)
 from hedgerow.selection.metrics import find_metric
 from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.search import Search
@@ -88,6 +95,9 @@ def choose(
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds
     than half of the budget suffices for on all rows.
 
+    With groups or times, gradient boosting has no setting that finds its number of rounds itself: its folds
+    would divide the groups and ignore the times.
+
     The trials and the choice are the same for any `n_jobs`, to the bit, except where time decides: what is
     skipped, cut short or sampled depends on the speed of the machine. With ``budget=None`` nothing does.
 
@@ -121,6 +131,8 @@ def choose(
     names = [one.name for one in usable]
     for name in names:
         check_method_parameters(name, task, options.parameters)
+        given_rounds(name, options.parameters, has_order=data.order is not None)
+    check_rounds_are_chosen(options.parameters)
     search = Search(data, ranking, names, refused, budget, seed, n_jobs, progress, options, ensemble=ensemble)
     search.warm_up()
     search.start_clock()
@@ -154,6 +166,9 @@ def fit_method(
     options: FitOptions | None = None,
 ) -> Any:
     """Fit one method to all rows, with its defaults and the parameters of the options, without validation.
+
+    Gradient boosting finds its number of rounds itself, except for rows with groups or times, which its folds
+    would ignore: for these it has 100 rounds by default.
 
     Parameters
     ----------
@@ -192,7 +207,8 @@ def fit_method(
             f"threshold={options.threshold!r} is not allowed: it is chosen on validation rows, by `choose`"
         )
     check_method_parameters(method, task, options.parameters)
-    trial = Trial(method, find_method(method).title_for(task), dict(options.parameters))
+    parameters = given_rounds(method, options.parameters, has_order=data.order is not None)
+    trial = Trial(method, find_method(method).title_for(task), parameters)
     limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
     seed = validation.make_seed(random_state)
     return _with_threshold(fit_final(trial, data, seed, n_jobs, limits).model, options)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.boosting.callbacks import TimeLimit
 from hedgerow.estimators import validation
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
+from hedgerow.selection.methods import METHODS, Method, given_rounds, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
 from hedgerow.selection.results import FORMAT, format_columns
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows, take_rows
@@ -117,6 +118,9 @@ def compare(
 ) -> Comparison:
     """Cross-validate methods, with their defaults, on the same folds.
 
+    Gradient boosting finds its number of rounds within the training rows of a fold; with groups or times it
+    has 100 rounds.
+
     Parameters
     ----------
     X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
@@ -153,7 +157,7 @@ def compare(
     """
     options = options or FitOptions()
     data = TrainingData.of(X, y, task, "compare")
-    data = replace(data, weights=options.weights(data.y, task))
+    data = replace(data, weights=options.weights(data.y, task), order=options.order)
     names = tuple(METHODS) if methods is None else methods
     usable, refused = usable_methods(names, task, data.n_classes, weighted=data.weights is not None)
     seed = validation.make_seed(random_state)
@@ -197,7 +201,8 @@ def _cross_validate(
         report(first_step + number, f"{title}, fold {number + 1} of {len(pairs)}")
         if number == 0:
             _warm_up(method, data, n_jobs)
-        model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs)
+        parameters = given_rounds(method.name, {}, has_order=data.order is not None)
+        model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs, **parameters)
         try:
             with fit_warnings() as caught:
                 done.append(_fit_fold(model, data, pair))
@@ -226,9 +231,12 @@ def _warm_up(method: Method, data: TrainingData, n_jobs: int | None) -> None:
     """Fit and predict a few rows, so that measured times do not include compilation."""
     rows = first_rows(data.encoded, data.task)
     X, y = take_rows(data.X, rows), data.encoded[rows]
-    few = {"n_estimators": 2} if method.rounds != "none" else {}
+    few: dict[str, Any] = {"n_estimators": 2} if method.rounds != "none" else {}
+    stopped: dict[str, Any] = {}
+    if method.name == "gradient":  # with its default, other kernels
+        few, stopped = {}, {"callbacks": [TimeLimit(1e-6)]}
     with suppress(Exception), fit_warnings():  # a method that fails on few rows may succeed on more
-        model = make_model(method.name, data.task, n_jobs=n_jobs, **few).fit(X, y)
+        model = make_model(method.name, data.task, n_jobs=n_jobs, **few).fit(X, y, **stopped)
         predict_rows(model, X, y, data.task)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.utils.validation import has_fit_parameter
 
 from hedgerow import estimators
+from hedgerow.boosting.sizes import Sizes, auto_folds
 from hedgerow.datafiles.errors import nearest_names
 from hedgerow.estimators import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.estimators.parameters import check_parameters
@@ -19,7 +20,6 @@ from hedgerow.selection.splits import check_task
 
 AUTO_ROUNDS = "auto"  # as n_estimators of gradient boosting: the fit finds the number of rounds itself
 _FEW = 1000  # rows below which leaves of 20 rows are too coarse
-_FOLDS = ((8, 100_000), (4, 400_000))  # of n_estimators="auto", up to so many rows
 _SOME = 5000  # rows from which larger trees may be better
 
 
@@ -95,7 +95,6 @@ METHODS: dict[str, Method] = {
             "gradient boosting",
             estimators.GradientBoostingClassifier,
             estimators.GradientBoostingRegressor,
-            defaults={"n_estimators": 100, "learning_rate": 0.1},
             rounds="loss",
         ),
         Method(
@@ -272,6 +271,35 @@ def check_method_parameters(method: str, task: str, parameters: Mapping[str, Any
             check_parameters(one.get_params(deep=False), one._allowed)  # noqa: SLF001 - of this library
 
 
+def check_rounds_are_chosen(parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError for parameters that exclude choosing the number of rounds by validation."""
+    if parameters.get("drop_rate"):
+        raise ValueError(
+            f"drop_rate={parameters['drop_rate']!r} is not allowed where validation chooses the number of "
+            "rounds: later rounds change the values of earlier trees; it must be 0, or fit the method alone, "
+            "with a number for n_estimators"
+        )
+
+
+def given_rounds(method: str, parameters: Mapping[str, Any], *, has_order: bool) -> dict[str, Any]:
+    """Return the parameters of a fit without validation, for rows with groups or times if `has_order`.
+
+    Gradient boosting would find its number of rounds by folds that divide groups and ignore times: for such
+    rows it has 100.
+
+    >>> given_rounds("gradient", {"learning_rate": 0.2}, has_order=True)
+    {'n_estimators': 100, 'learning_rate': 0.2}
+    """
+    if method != "gradient" or not has_order:
+        return dict(parameters)
+    if parameters.get("n_estimators") == AUTO_ROUNDS:
+        raise ValueError(
+            f"n_estimators={AUTO_ROUNDS!r} is not allowed for rows with groups or times, which its folds "
+            "ignore: it must be a number"
+        )
+    return {"n_estimators": Sizes().n_estimators, **parameters}
+
+
 _RESERVED = {
     "random_state": "it is an option of its own, the seed",
     "n_jobs": "it is an option of its own, the number of threads",
@@ -335,7 +363,11 @@ class Setting:
 
 
 def settings_for(
-    method: str, task: str, n_rows: int, parameters: Mapping[str, Any] | None = None
+    method: str,
+    task: str,
+    n_rows: int,
+    parameters: Mapping[str, Any] | None = None,
+    n_classes: int | None = None,
 ) -> list[Setting]:
     """Return the settings of a method that are tried, the cheapest first; by default its defaults only.
 
@@ -350,7 +382,7 @@ def settings_for(
     {'n_estimators': 400, 'max_features': 0.5, 'min_samples_leaf': 2}
     """
     if method == "gradient":
-        settings = _gradient_settings(n_rows)
+        settings = _gradient_settings(n_rows, n_classes)
     else:
         tried = _SETTINGS.get((method, task), _SETTINGS.get((method, "any"), ({},)))
         settings = [_setting(method, **values) for values in tried]
@@ -373,7 +405,7 @@ def _setting(method: str, *, patience: int = 25, likely_rounds: int = 100, **par
     return Setting(method, parameters, patience, likely_rounds)
 
 
-def _gradient_settings(n_rows: int) -> list[Setting]:
+def _gradient_settings(n_rows: int, n_classes: int | None) -> list[Setting]:
     leaf = {"min_samples_leaf": 5} if n_rows < _FEW else {}
     wide = 63 if n_rows >= _SOME else 7
 
@@ -382,7 +414,8 @@ def _gradient_settings(n_rows: int) -> list[Setting]:
         return Setting("gradient", values, patience, likely)
 
     # The library's defaults: the mean of models of folds. A round has a tree of each fold.
-    folds = next((folds for folds, most in _FOLDS if n_rows <= most), 1)
+    n_outputs = 1 if n_classes is None or n_classes == 2 else n_classes
+    folds = auto_folds(n_rows, n_outputs) or 1
     values = {"n_estimators": AUTO_ROUNDS, "learning_rate": "auto"}
     automatic = Setting("gradient", values, likely_rounds=100 * folds)
     return [

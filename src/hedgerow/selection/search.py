@@ -103,7 +103,12 @@ class Search:
     def warm_up(self) -> None:
         """Fit every method to a few rows to compile its kernels; failures are reported by the trials."""
         fixed = self.options.parameters
-        self.queue = {name: settings_for(name, self.task, self.data.n_rows, fixed) for name in self.methods}
+        n_rows, n_classes = self.data.n_rows, self.data.n_classes
+        for name in self.methods:
+            settings = settings_for(name, self.task, n_rows, fixed, n_classes)
+            # The folds of automatic settings divide groups and ignore times.
+            is_excluded = self.data.order is not None
+            self.queue[name] = [one for one in settings if not (is_excluded and one.is_automatic)]
         splits = [self._same_rows(first_rows(self.data.encoded, self.task))]
         for name, settings in self.queue.items():
             title = METHODS[name].title_for(self.task)
