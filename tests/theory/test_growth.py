@@ -86,7 +86,7 @@ def test_tree_growth_is_the_documented_product():
         for missing in (False, True):
             cuts = (1 + missing) * columns * (m - 1) + 1
             exact = math.log(catalan[n_leaves - 1] * cuts ** (n_leaves - 1) * 2**n_leaves)
-            assert tree_growth(m, columns, n_leaves, missing=missing) == pytest.approx(exact)
+            assert tree_growth(m, columns, n_leaves, missing=missing) == pytest.approx(exact, rel=1e-14)
 
 
 def test_majorities_of_three_stumps_have_no_more_labelings_than_counted():

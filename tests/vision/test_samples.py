@@ -1,10 +1,12 @@
+import math
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from hedgerow.container import ModelFileError
 from hedgerow.vision.images import Box
-from hedgerow.vision.samples import Jitter, Samples, crop, load_negatives, load_positives
+from hedgerow.vision.samples import Jitter, Samples, _cosine_and_sine, crop, load_negatives, load_positives
 from hedgerow.vision.sources import write_vec
 
 RNG = np.random.default_rng(0)
@@ -103,6 +105,15 @@ def test_contrast_and_brightness_change_only_the_light():
     shift = copies.mean(axis=(1, 2)) - face.mean()
     assert -31 < shift.min() < -20
     assert 20 < shift.max() < 31
+
+
+def test_cosine_and_sine_are_accurate_for_all_angles():
+    for degrees in np.linspace(-765.0, 765.0, 2000).tolist():
+        cosine, sine = _cosine_and_sine(degrees)
+        assert abs(cosine - math.cos(math.radians(degrees))) < 4e-15  # the radians are rounded
+        assert abs(sine - math.sin(math.radians(degrees))) < 4e-15
+    for right_angles in range(-5, 6):
+        assert complex(*_cosine_and_sine(90.0 * right_angles)) == 1j**right_angles
 
 
 def test_crop_rotates_as_numpy():

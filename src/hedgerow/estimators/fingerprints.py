@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2
 
 from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.raw_table import BLOCK_ROWS, RawTable, row_keys
+from hedgerow.distributions import binomial_sf, chi2_cdf
+from hedgerow.elementary import exp, log
 from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
@@ -235,7 +236,7 @@ def _chance_of_common(old: Hashes, new: Hashes) -> float:
     """Probability of at least as many values that occur among both old and new rows.
 
     If all rows come from one distribution, c rows of equal values are split between the two sets at random:
-    both sets contain the value with probability 1 - f^c - (1 - f)^c, where f is the share of the old rows.
+    both sets contain the value with probability 1 - f^c - (1 - f)^c, where f is the fraction of the old rows.
     """
     values, old_counts = np.unique(old, return_counts=True)
     others, new_counts = np.unique(new, return_counts=True)
@@ -253,9 +254,10 @@ def _chance_of_common(old: Hashes, new: Hashes) -> float:
     both = old_counts[in_old] + new_counts[in_new]
     alone = np.concatenate([np.delete(old_counts, in_old), np.delete(new_counts, in_new)])
     copies = np.concatenate([both, alone[alone > 1]]).astype(np.float64)
-    share = len(old) / (len(old) + len(new))
-    split = float(np.mean(1.0 - share**copies - (1.0 - share) ** copies))
-    return float(binom.sf(len(common) - 1, len(copies), split))
+    fraction = len(old) / (len(old) + len(new))
+    in_one = exp(copies * log(fraction)) + exp(copies * log(1.0 - fraction))
+    split = float(np.mean(1.0 - in_one))
+    return binomial_sf(len(common) - 1, len(copies), split)
 
 
 def _chance_of_similarity(old: Hashes, new: Hashes) -> float:
@@ -273,7 +275,7 @@ def _chance_of_similarity(old: Hashes, new: Hashes) -> float:
         return 1.0
     ratio = np.sqrt(new_counts.sum() / old_counts.sum())
     distance = float(np.sum((ratio * old_counts - new_counts / ratio) ** 2 / (old_counts + new_counts)))
-    return float(chi2.cdf(distance, len(old_counts) - 1))
+    return chi2_cdf(distance, len(old_counts) - 1)
 
 
 class RowFingerprintsMixin:

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.boosting.adaboost_models import HypothesisClass
+from hedgerow.distributions import log_integer
 from hedgerow.estimators.adaboost_base import AdaBoostClassifierBase
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.fingerprints import RowFingerprints, RowHashes
@@ -197,7 +198,7 @@ def _kind(model: Any) -> str:
 
 
 def _large(number: int) -> str:
-    return f"{number:,}" if number < 10**12 else f"10^{math.log10(number):.0f}"
+    return f"{number:,}" if number < 10**12 else f"10^{log_integer(number) / log_integer(10):.0f}"
 
 
 # --- votes

@@ -7,6 +7,9 @@ is the growth function of the class, see `growth`:
 
 The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))). The functions return eps: the training
 error plus eps bounds the error on new rows with probability 1 - delta, for any distribution and any learner.
+
+m is the number of training rows, and delta the probability that the bound does not hold, above 0 and below 1.
+The other parameters are those of `growth`; all numbers may be arrays, which are broadcast.
 """
 
 from typing import Any
@@ -21,16 +24,10 @@ from hedgerow.theory.growth import counts, numbers, plain
 
 
 def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
-    """Return the deviation from the training error, sqrt(8/m (ln G(2m) + ln(4/delta))).
+    """Return the deviation from the training error of m rows, sqrt(8/m (ln G(2m) + ln(4/delta))).
 
-    Parameters
-    ----------
-    log_growth_2m : float or array
-        ln G(2m), at least 0: a function of `growth` at 2 m.
-    m : int or array
-        Training rows.
-    delta : float or array
-        Probability that the bound does not hold; above 0 and below 1.
+    The bound fails with probability delta. `log_growth_2m` is ln G(2m), at least 0: a function of `growth` at
+    2 m.
 
     Examples
     --------
@@ -46,15 +43,9 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
 
 
 def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
-    """Return the deviation from the training error for a class of VC dimension D.
+    """Return the deviation from the training error of m rows for a class of VC dimension at most D.
 
-    Parameters
-    ----------
-    m, delta
-        As in `growth_deviation`.
-    D : float or array
-        The VC dimension or an upper bound on it. For 2m < D all labelings are counted, and the result is
-        above 1.
+    The bound fails with probability delta. For 2m < D all labelings are counted, and the result is above 1.
 
     Examples
     --------
@@ -62,31 +53,35 @@ def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
     >>> round(vc_bound(10**6, boosted_vc_dimension(100, 3), 0.05), 4)
     0.6457
     """
-    return growth_deviation(growth.sauer(_twice(m), D), m, delta)
+    return growth_deviation(growth.sauer(_double(m), D), m, delta)
 
 
 def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
-    """Return the deviation from the training error for votes of T classifiers of VC dimension d.
+    """Return the deviation from the training error of m rows for votes of T classifiers of VC dimension d.
+
+    The bound fails with probability delta.
 
     Examples
     --------
     >>> round(growth_bound(10**6, 3, 100, 0.05), 4)  # less than that of vc_bound
     0.2082
     """
-    return growth_deviation(growth.boosted_growth(_twice(m), d, T), m, delta)
+    return growth_deviation(growth.boosted_growth(_double(m), d, T), m, delta)
 
 
 def stump_bound(
     m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, delta: ArrayLike, *, missing: bool = False
 ) -> Any:
-    """Return the deviation from the training error for votes of T stumps.
+    """Return the deviation from the training error of m rows for votes of T stumps in n_columns columns.
+
+    The bound fails with probability delta; `missing` is whether values may be missing.
 
     Examples
     --------
     >>> round(stump_bound(10**6, 3, 100, 0.05), 4)
     0.1476
     """
-    return growth_deviation(growth.boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
+    return growth_deviation(growth.boosted_stump_growth(_double(m), n_columns, T, missing=missing), m, delta)
 
 
 def tree_bound(
@@ -100,14 +95,16 @@ def tree_bound(
 ) -> Any:
     """Return the deviation from the training error for votes of T trees of at most n_leaves leaves.
 
+    The other parameters are those of `stump_bound`.
+
     Examples
     --------
     >>> round(tree_bound(10**6, 3, 8, 100, 0.05), 4)
     0.3247
     """
-    log_growth = growth.boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
+    log_growth = growth.boosted_tree_growth(_double(m), n_columns, n_leaves, T, missing=missing)
     return growth_deviation(log_growth, m, delta)
 
 
-def _twice(m: ArrayLike) -> Floats:
+def _double(m: ArrayLike) -> Floats:
     return 2.0 * counts("m", m)

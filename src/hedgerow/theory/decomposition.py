@@ -12,6 +12,7 @@ Standard errors come from a bootstrap over the repeats. The jackknife would be c
 for a majority vote, as it is for a median.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,11 +70,11 @@ def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.
     squares, errors = size(away), size(predictions - truth)  # (R, n)
 
     def terms(counts: Floats) -> Terms:
-        shift = np.tensordot(counts, away, 1) / n_repeats
-        about_mean = np.maximum(counts @ squares - n_repeats * size(shift), 0.0)
+        shift = _weighted_sum(counts, away) / n_repeats
+        about_mean = np.maximum(_weighted_sum(counts, squares) - n_repeats * size(shift), 0.0)
         variance = about_mean / (n_repeats - 1)
         bias = size(centre + shift - truth) - variance / n_repeats
-        error = noise + counts @ errors / n_repeats
+        error = noise + _weighted_sum(counts, errors) / n_repeats
         return {"error": error, "noise": noise, "bias": bias, "variance": variance}
 
     return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), centre)
@@ -89,13 +90,13 @@ def zero_one(predictions: Floats, labels: Integers, noise: Floats) -> Decomposit
     errors = 1.0 - (predictions * truth).sum(axis=1)  # (R, n)
 
     def terms(counts: Floats) -> Terms:
-        votes = np.tensordot(counts, predictions, 1)  # integers
+        votes = _weighted_sum(counts, predictions)  # integers
         main = np.argmax(votes, axis=0)  # the first of equal ones
         wrong = main != labels
         right, variance = votes[labels, rows] / n_repeats, 1.0 - votes[main, rows] / n_repeats
         unbiased, biased = np.where(wrong, 0.0, variance), np.where(wrong, right, 0.0)
         return {
-            "error": counts @ errors / n_repeats,
+            "error": _weighted_sum(counts, errors) / n_repeats,
             "noise": noise,
             "bias": wrong.astype(np.float64),
             "variance": variance,
@@ -106,6 +107,15 @@ def zero_one(predictions: Floats, labels: Integers, noise: Floats) -> Decomposit
         }
 
     return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), predictions.mean(axis=0))
+
+
+def _weighted_sum(counts: Floats, values: Floats) -> Floats:
+    """Sum counts[r] * values[r] over the repeats r in their order; that of BLAS depends on the processor."""
+    total = np.zeros(values.shape[1:])
+    for count, value in zip(counts.tolist(), values, strict=True):
+        if count:
+            total += count * value
+    return total
 
 
 def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> Terms:
@@ -248,7 +258,7 @@ class BiasVariance:
         if (self.seed, self.n_repeats) == (other.seed, other.n_repeats):
             differences = self.replicates[term] - other.replicates[term]
             return value, standard_error(differences, self.n_repeats)
-        return value, float(np.hypot(self.standard_errors[term], other.standard_errors[term]))
+        return value, math.sqrt(self.standard_errors[term] ** 2 + other.standard_errors[term] ** 2)
 
     @property
     def sum_of_terms(self) -> list[tuple[str, str, str]]:

@@ -7,10 +7,10 @@ A fraction q of n rows is wrong; the true probability is p. The divergence
 measures how improbable q is: P[fraction <= q] <= exp(-n kl(q||p)) for q <= p (Chernoff). The confidence
 interval kl(q||p) <= c is from `kl_lower` to `kl_upper`. Both are rounded outwards and remain bounds.
 
-The divergence is computed without cancellation. Let d = p - q and phi(x) = x - ln(1 + x) >= 0; the terms
-linear in d cancel exactly, and
+The divergence is computed without cancellation. With d = p - q and D(x, m) = x ln(x / m) + m - x >= 0, the
+terms linear in d cancel exactly:
 
-    kl(q||p) = q phi(d / q) + (1 - q) phi(-d / (1 - q)).
+    kl(q||p) = D(q, p) + D(1 - q, 1 - p)
 
 For one fixed classifier the exact bound from its number of errors is `holdout_bound`.
 """
@@ -20,19 +20,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincc
 
 from hedgerow._typing import Floats
+from hedgerow.distributions import binomial_cdf, binomial_pmf, deviance
 from hedgerow.elementary import exp, expm1, log, log1p
 from hedgerow.estimators.parameters import check_parameters, integer, number
 from hedgerow.theory.growth import numbers, plain
 
-_SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
-_COEFFICIENTS = [2.0 / (2 * k + 3) for k in range(17, -1, -1)]  # of s^2 <= 1/9: the rest is below 1e-17
 _EPSILON = float(np.finfo(np.float64).eps)
 _SLACK = 1.0 + 16.0 * _EPSILON  # a computed kl was never wrong by more than 5 of these
-_LEAST = float(np.finfo(np.float64).tiny)  # next to 0
-_MOST = 1.0 - 0.5 * _EPSILON  # next to 1
+_ABOVE_0 = float(np.finfo(np.float64).tiny)
+_BELOW_1 = 1.0 - 0.5 * _EPSILON
 
 
 def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
@@ -84,11 +82,11 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
         # All three are above the result: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
         # 1 - p >= (1 - q) exp(-(c - q ln q) / (1 - q)), exact for q = 0 and never far off for large c.
         near = np.minimum(np.sqrt(goal / 2.0), goal + np.sqrt(goal) * np.sqrt(goal + 2.0 * q))
-        far = -(1.0 - q) * expm1(-(goal - q * log(np.maximum(q, _LEAST))) / (1.0 - q))
+        far = -(1.0 - q) * expm1(-(goal - q * log(np.maximum(q, _ABOVE_0))) / (1.0 - q))
         start = q + np.fmin(near, far) * (1.0 + 1e-9)
     start = np.nextafter(np.nextafter(start, 2.0), 2.0)
-    found = _outside(q, np.minimum(start, _MOST), goal, _MOST, 1.0)
-    return plain(np.where(c == 0.0, q, np.where((q >= _MOST) | (c == np.inf), 1.0, found)))
+    found = _nearest_outside(q, np.minimum(start, _BELOW_1), goal, _BELOW_1, 1.0)
+    return plain(np.where(c == 0.0, q, np.where((q >= _BELOW_1) | (c == np.inf), 1.0, found)))
 
 
 def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
@@ -104,19 +102,19 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
     with np.errstate(all="ignore"):
         # Below it: (q - p)^2 <= c / 2, (q - p)^2 <= 2 q c and ln p >= ln q + ((1 - q) ln(1 - q) - c) / q.
         near = q - np.minimum(np.sqrt(goal / 2.0), np.sqrt(2.0 * q) * np.sqrt(goal)) * (1.0 + 1e-9)
-        rest = (1.0 - q) * log1p(-np.minimum(q, _MOST))
+        rest = (1.0 - q) * log1p(-np.minimum(q, _BELOW_1))
         far = q * exp((rest - goal) / q) * (1.0 - 1e-9)
         start = np.fmax(near, far)
     start = np.nextafter(np.nextafter(start, -1.0), -1.0)
-    found = _outside(q, np.maximum(start, _LEAST), goal, _LEAST, 0.0)
-    return plain(np.where(c == 0.0, q, np.where((q <= _LEAST) | (c == np.inf), 0.0, found)))
+    found = _nearest_outside(q, np.maximum(start, _ABOVE_0), goal, _ABOVE_0, 0.0)
+    return plain(np.where(c == 0.0, q, np.where((q <= _ABOVE_0) | (c == np.inf), 0.0, found)))
 
 
 def holdout_bound(n_errors: int, n: int, delta: float) -> float:
     """Return an upper bound on the error of a classifier with n_errors errors on n hold-out rows.
 
     It is the largest p for which n_errors or fewer errors have probability delta (Clopper and Pearson 1934).
-    No bound that holds for all distributions is smaller.
+    No bound that holds for all distributions is smaller. Rounding never makes it too small.
 
     Parameters
     ----------
@@ -146,41 +144,32 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
         return 1.0
     if k == 0.0:  # (1 - p)^n = delta
         return min(1.0, float(-expm1(log(delta) / rest)) * _SLACK)
-    # P[n_errors or fewer | p] = betaincc(n_errors + 1, n - n_errors, p), by halving: SciPy's inverse of it is
-    # wrong for a billion rows, and betaincc itself right to 3e-20 n. It is above delta at p = 0, and by
-    # Chernoff not at kl_upper.
-    goal = delta * max(1.0 - 1e-12 - 1e-18 * n, 0.5)
-    low, high = 0.0, float(kl_upper(k / n, -log(goal) / n))
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        low, high = (low, middle) if betaincc(k + 1.0, rest, middle) <= goal else (middle, high)
+    # The logarithm of P[n_errors or fewer | p] falls with p and is concave. So Newton's steps from where it
+    # is too small, at kl_upper (Chernoff), stay there but for rounding. The goal is below delta by more than
+    # the rounding error of the probability.
+    goal = delta * (1.0 - 1e-11)
+    p = float(kl_upper(k / n, -log(goal) / n))
+    while p < 1.0 and goal > 1e-290:  # smaller probabilities have too few digits
+        probability = binomial_cdf(n_errors, n, p)
+        slope = rest / (1.0 - p) * binomial_pmf(n_errors, n, p) / probability
+        closer = p - log(goal * (1.0 - 1e-12) / probability) / slope
+        if not closer < p:
+            break
+        p = closer
+    while p < 1.0 and binomial_cdf(n_errors, n, p) > goal:
+        p = math.nextafter(p, 1.0)
+    return p
 
 
 def _kl(q: Floats, p: Floats) -> Floats:
-    return np.asarray(_term(q, p, p - q) + _term(1.0 - q, 1.0 - p, q - p))
+    return np.asarray(deviance(q, p, p - q) + deviance(1.0 - q, 1.0 - p, q - p))
 
 
-def _term(q: Floats, p: Floats, d: Floats) -> Floats:
-    """One term of kl, q phi(d / q) = d - q ln(p / q), for d = p - q; never negative."""
-    with np.errstate(all="ignore"):
-        x = d / q
-        # ln(1 + x) = 2 (s + s^3/3 + s^5/5 + ...) with s = x / (2 + x), and x - 2 s = x s.
-        s = x / (2.0 + x)
-        series = q * s * (x - s * s * np.polyval(_COEFFICIENTS, s * s))
-        ratio = p / q
-        regular = (ratio >= _LEAST) & (ratio < np.inf)
-        logarithm = np.where(regular, log(ratio), log(p) - log(q))
-        term = np.where(np.abs(x) <= _SERIES, series, d - q * logarithm)
-    return np.where(q == 0.0, d, np.where(p == 0.0, np.inf, term))
+def _nearest_outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Floats:
+    """Return a number next to the p with kl(q||p) = c, on the other side of it than q.
 
-
-def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Floats:
-    """A point p next to the one with kl(q||p) = c, never on the side of q.
-
-    Newton's steps from outside: kl is convex in p, so that they stay outside but for rounding, and each is
-    taken back by more than its rounding error. They end when the remaining step is 0.
+    Newton's steps start outside the interval: kl is convex in p, so they stay outside but for rounding, and
+    each is shortened by more than its rounding error. They end when the remaining step is 0.
 
     `outer`, on the side of `end` from q, should have kl(q||outer) >= c; `end` is 1 or 0, and `last` the
     number next to it.

@@ -27,7 +27,14 @@ all points on the left is the same in all columns and represents smaller trees. 
 proper split is one of m - 1 in a column, or one of 2 (m - k - 1) + 2 <= 2 (m - 1) with missing values.
 
 The counts are for ordered columns. A categorical column that splits into arbitrary sets has more labelings.
-Numbers of points, columns, leaves and rounds may be arrays; they are broadcast. Scalars return a float.
+The parameters of all functions are at least 1 and may be arrays, which are broadcast; scalars return a float:
+
+    m                 number of points
+    T                 number of weak classifiers in a vote, the rounds of boosting
+    d                 VC dimension of the weak classifiers, or an upper bound on it; need not be an integer
+    n_columns         number of columns
+    n_leaves          maximum number of leaves of a tree
+    missing           whether values may be missing; False by default
 """
 
 import math
@@ -35,26 +42,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from hedgerow._typing import Floats
+from hedgerow.distributions import LN2, stirling_error
 from hedgerow.elementary import log
 from hedgerow.estimators.parameters import check_parameters, flag, integer
 
-_LN2 = math.log(2.0)
-_LARGEST = float(np.finfo(np.float64).max)
+_MAX = float(np.finfo(np.float64).max)
 
 
 def sauer(m: ArrayLike, d: ArrayLike) -> Any:
-    """Return ln G(m) of a class of VC dimension d: d ln(em/d), at most m ln 2.
+    """Return ln G(m) of m points for a class of VC dimension at most d: d ln(em/d), at most m ln 2.
 
-    Parameters
-    ----------
-    m : int or array
-        Points, at least 1.
-    d : float or array
-        The VC dimension, or an upper bound of it, which need not be an integer; at least 1. For m < d, where
-        (em/d)^d is no bound, the result is m ln 2.
+    For m < d, where (em/d)^d is not a bound, the result is m ln 2.
 
     Examples
     --------
@@ -67,14 +67,7 @@ def sauer(m: ArrayLike, d: ArrayLike) -> Any:
 
 
 def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
-    """Return ln G(m) of votes of T classifiers of VC dimension d.
-
-    Parameters
-    ----------
-    m, T : int or array
-        Points and rounds, at least 1.
-    d : float or array
-        The VC dimension of the weak classifiers, or an upper bound.
+    """Return ln G(m) of m points for votes of T classifiers of VC dimension at most d.
 
     Examples
     --------
@@ -86,12 +79,9 @@ def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
 
 
 def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
-    """Return an upper bound on the VC dimension of votes: T (d + 1) (3 ln(T (d + 1)) + 2), for T, d >= 3.
+    """Return an upper bound on the VC dimension of votes of T classifiers of VC dimension d, for T, d >= 3.
 
-    Parameters
-    ----------
-    T, d : int or array
-        Rounds, and the VC dimension of the weak classifiers; both at least 3.
+    It is T (d + 1) (3 ln(T (d + 1)) + 2).
 
     References
     ----------
@@ -107,14 +97,7 @@ def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
 
 
 def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
-    """Return ln G(m) of stumps.
-
-    Parameters
-    ----------
-    m, n_columns : int or array
-        Points and columns, at least 1.
-    missing : bool
-        Whether values may be missing.
+    """Return ln G(m) of m points for stumps in n_columns columns, with `missing` values or not.
 
     Examples
     --------
@@ -127,14 +110,7 @@ def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -
 
 
 def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, missing: bool = False) -> Any:
-    """Return ln G(m) of votes of T stumps.
-
-    Parameters
-    ----------
-    m, n_columns, T : int or array
-        Points, columns and rounds, at least 1.
-    missing : bool
-        Whether values may be missing.
+    """Return ln G(m) of m points for votes of T stumps in n_columns columns, with `missing` values or not.
 
     Examples
     --------
@@ -146,14 +122,9 @@ def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, mi
 
 
 def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, missing: bool = False) -> Any:
-    """Return ln G(m) of trees.
+    """Return ln G(m) of m points for trees of at most n_leaves leaves in n_columns columns.
 
-    Parameters
-    ----------
-    m, n_columns, n_leaves : int or array
-        Points, columns, and the maximum number of leaves of a tree; at least 1.
-    missing : bool
-        Whether values may be missing.
+    `missing` is whether values may be missing.
 
     Examples
     --------
@@ -161,13 +132,13 @@ def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, miss
     55696
     """
     points = counts("m", m)
-    return plain(np.minimum(_trees(points, n_columns, n_leaves, missing), points * _LN2))
+    return plain(np.minimum(_trees(points, n_columns, n_leaves, missing), points * LN2))
 
 
 def boosted_tree_growth(
     m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, T: ArrayLike, *, missing: bool = False
 ) -> Any:
-    """Return ln G(m) of votes of T trees; the other parameters are those of `tree_growth`.
+    """Return ln G(m) of m points for votes of T such trees as in `tree_growth`.
 
     Examples
     --------
@@ -196,13 +167,8 @@ def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
     To shatter V points, every set of V // 2 of them must be on one side of a split, and a column has one such
     set at each end of its order. This is also sufficient (Gey 2018). The VC dimension grows like log2.
 
-    Parameters
-    ----------
-    n_columns : int
-        At least 1.
-    missing : bool
-        Whether values may be missing. A column then has at most 4 such sets, with and without the missing
-        values, and the result is an upper bound.
+    If values may be `missing`, a column has at most 4 such sets, with and without the missing values, and the
+    result is an upper bound.
 
     References
     ----------
@@ -235,7 +201,7 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
 
     def all_labelings(m: int) -> bool:
         count = float(_trees(counts("m", m), n_columns, n_leaves, missing))
-        return m * _LN2 <= count * (1.0 + 1e-12)  # rounding must not make it smaller
+        return m * LN2 <= count * (1.0 + 1e-12)  # rounding must not make it smaller
 
     # True for m = 1 and concave in m: true up to some m, and false after it.
     low, high = 1, 2
@@ -249,27 +215,29 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
 
 def _sauer(m: Floats, d: Floats) -> Floats:
     lemma = d * (1.0 + log(m / d))
-    return np.where(m < d, m * _LN2, np.minimum(lemma, m * _LN2))
+    return np.where(m < d, m * LN2, np.minimum(lemma, m * LN2))
 
 
 def _boosted(m: Floats, weak: Floats, T: Floats) -> Floats:
     """Return ln G(m) of a linear threshold function of T weak classifiers."""
-    return np.minimum(T * np.minimum(weak, m * _LN2) + _sauer(m, T), m * _LN2)
+    return np.minimum(T * np.minimum(weak, m * LN2) + _sauer(m, T), m * LN2)
 
 
 def _stumps(m: Floats, n_columns: ArrayLike, missing: bool) -> Floats:
     columns = counts("n_columns", n_columns)
     per_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
-    return np.minimum(log(2.0 + columns * per_column), m * _LN2)
+    return np.minimum(log(2.0 + columns * per_column), m * LN2)
 
 
 def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) -> Floats:
     columns, leaves = counts("n_columns", n_columns), counts("n_leaves", n_leaves)
     nodes = leaves - 1.0
-    # Catalan(k) = (2k)! / (k! (k + 1)!)
-    shapes = gammaln(2.0 * nodes + 1.0) - gammaln(nodes + 1.0) - gammaln(nodes + 2.0)
+    # Catalan(k) = (2k)! / (k! k! (k + 1)), by Stirling's formula, in which the large terms cancel exactly
+    k = np.maximum(nodes, 1.0)
+    central = 2.0 * k * LN2 - 0.5 * log(math.pi * k) + stirling_error(2.0 * k) - 2.0 * stirling_error(k)
+    shapes = np.where(nodes > 0.0, central - log(k + 1.0), 0.0)
     splits = (2.0 if _flag(missing) else 1.0) * columns * (m - 1.0) + 1.0
-    return np.asarray(shapes + nodes * log(splits) + leaves * _LN2, np.float64)
+    return np.asarray(shapes + nodes * log(splits) + leaves * LN2, np.float64)
 
 
 def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
@@ -283,11 +251,11 @@ def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
     return array.astype(np.float64)
 
 
-def numbers(name: str, values: ArrayLike, low: float, high: float = _LARGEST) -> Floats:
+def numbers(name: str, values: ArrayLike, low: float, high: float = _MAX) -> Floats:
     """Check numbers from `low` to `high` and return them as floats; by default they must be finite."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or not np.all((array >= low) & (array <= high)):
-        allowed = f"a number >= {low:g}" + ("" if high >= _LARGEST else f" and <= {high:g}")
+        allowed = f"a number >= {low:g}" + ("" if high >= _MAX else f" and <= {high:g}")
         raise ValueError(f"{name}={values!r} is not allowed: it must be {allowed}, or such numbers")
     return array.astype(np.float64)
 

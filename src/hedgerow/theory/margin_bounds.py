@@ -21,7 +21,6 @@ fraction of margins smaller than theta_k.
 The bounds may be above 1.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -32,12 +31,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.distributions import log_integer
 from hedgerow.elementary import exp, log, log1p
 from hedgerow.estimators.parameters import check_parameters, integer, number
 
-_N_THETAS = 1000  # at once: of more different margins, quantiles, and then all between the best of these
-_N_VOTES = 48  # numbers of votes tried at once
-_LEAST_THETA = 1e-100  # smaller margins give no bound, and their squares are 0
+_N_THETAS = 1000  # evaluated together: of more different margins, quantiles, then all between the best two
+_N_VOTES = 48  # numbers of votes evaluated together
+_MIN_THETA = 1e-100  # smaller margins give no bound, and their squares are 0
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,13 @@ def schapire_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     0.317
     """
     ordered = _checked(margins, n_hypotheses, delta)
-    n, log_size, log_delta = len(ordered), math.log(int(n_hypotheses)), log(delta)
+    n, log_size, log_delta = len(ordered), log_integer(n_hypotheses), log(delta)
 
-    def of(theta: Floats, share: Floats, votes: Floats) -> Floats:
+    def bound(theta: Floats, fraction: Floats, votes: Floats) -> Floats:
         log_union = log(votes) + 2.0 * log1p(votes) + votes * log_size - log_delta
-        return np.asarray(share + 2.0 * exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n)))
+        return np.asarray(fraction + 2.0 * exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n)))
 
-    value, theta, votes = _best_theta(partial(_best_votes, of), ordered)
+    value, theta, votes = _best_theta(partial(_best_votes, bound), ordered)
     return MarginBound(value, theta, int(votes), n, int(n_hypotheses), float(delta))
 
 
@@ -123,15 +123,7 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     constant classifiers are in the class: add the constant of the ties to f with a small weight, which makes
     ties with the other label negative, and let the weight go to 0.
 
-    Parameters
-    ----------
-    margins, n_hypotheses, delta
-        As in `schapire_bound`.
-
-    Returns
-    -------
-    bound : MarginBound
-        `n_votes` is None.
+    The parameters are those of `schapire_bound`; `n_votes` of the result is None.
 
     References
     ----------
@@ -145,17 +137,17 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     0.196
     """
     ordered = _checked(margins, n_hypotheses, delta)
-    n, log_twice = len(ordered), math.log(2 * int(n_hypotheses))
+    n, log_twice = len(ordered), log_integer(2 * int(n_hypotheses))
     if n < 5:
         raise ValueError(f"margins has {n} rows; the bound of Gao and Zhou requires at least 5")
 
-    def of(theta: Floats, share: Floats) -> tuple[Floats, Floats]:
+    def bound(theta: Floats, fraction: Floats) -> tuple[Floats, Floats]:
         # Dividing twice: theta^2 may be too small for a float. An infinite mu is never the smallest.
         mu = 8.0 * log(n) * log_twice / theta / theta + log_twice - log(delta)
-        deviation = (7.0 * mu + 3.0 * np.sqrt(2.0 * mu)) / (3.0 * n) + np.sqrt(2.0 * mu * share / n)
-        return 2.0 / n + share + deviation, np.zeros_like(theta)
+        deviation = (7.0 * mu + 3.0 * np.sqrt(2.0 * mu)) / (3.0 * n) + np.sqrt(2.0 * mu * fraction / n)
+        return 2.0 / n + fraction + deviation, np.zeros_like(theta)
 
-    value, theta, _ = _best_theta(of, ordered)
+    value, theta, _ = _best_theta(bound, ordered)
     return MarginBound(value, theta, None, n, int(n_hypotheses), float(delta))
 
 
@@ -230,20 +222,20 @@ def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:
 
 
 def _best_theta(
-    of: Callable[[Floats, Floats], tuple[Floats, Floats]], ordered: Floats
+    bound: Callable[[Floats, Floats], tuple[Floats, Floats]], ordered: Floats
 ) -> tuple[float, float, float]:
     """Return the smallest value over theta, its theta and its number of votes.
 
-    `of(theta, share)` returns values and numbers of votes for arrays of theta and P_S[yf < theta].
+    `bound(theta, fraction)` returns values and numbers of votes for arrays of theta and P_S[yf < theta].
     """
-    positive = ordered[np.searchsorted(ordered, _LEAST_THETA) :]
+    positive = ordered[np.searchsorted(ordered, _MIN_THETA) :]
     thetas = np.unique(np.append(positive, 1.0))
     low, high = 0, len(thetas)
     while True:
         tried = np.unique(np.linspace(low, high - 1, min(high - low, _N_THETAS)).round().astype(np.int64))
         theta = thetas[tried]
-        share = np.searchsorted(ordered, theta, side="left") / len(ordered)
-        values, votes = of(theta, share)
+        fraction = np.searchsorted(ordered, theta, side="left") / len(ordered)
+        values, votes = bound(theta, fraction)
         best = int(np.argmin(values))
         if len(tried) == high - low:
             return float(values[best]), float(theta[best]), float(votes[best])
@@ -251,20 +243,20 @@ def _best_theta(
 
 
 def _best_votes(
-    of: Callable[[Floats, Floats, Floats], Floats], theta: Floats, share: Floats
+    bound: Callable[[Floats, Floats, Floats], Floats], theta: Floats, fraction: Floats
 ) -> tuple[Floats, Floats]:
-    """The smallest value over N = 1, 2, ... for every theta: values, N.
+    """Return the smallest values over N = 1, 2, ... for every theta, and these N.
 
-    On a grid of ln N, then on finer ones about the best. From N = 320 / theta^2 on, 2 exp(-N theta^2 / 8) is
-    below 1e-17 and more votes only add.
+    They are searched on a grid of ln N, then on finer grids about the best. From N = 320 / theta^2 on,
+    2 exp(-N theta^2 / 8) is below 1e-17, and more votes only add.
     """
-    theta, share = theta[:, np.newaxis], share[:, np.newaxis]
+    theta, fraction = theta[:, np.newaxis], fraction[:, np.newaxis]
     low, high = np.zeros_like(theta), log(np.ceil(320.0 / theta / theta))
     steps = np.linspace(0.0, 1.0, _N_VOTES)
     rows = np.arange(len(theta))
     while True:
         votes: Floats = exp(low + steps * (high - low)).round()  # (thetas, _N_VOTES)
-        values = of(theta, share, votes)
+        values = bound(theta, fraction, votes)
         best = np.argmin(values, axis=1)
         width = float((high - low).max())
         if width < 1e-4:

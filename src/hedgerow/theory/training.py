@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.distributions import log_integer
 from hedgerow.elementary import exp
 from hedgerow.estimators.parameters import check_parameters, integer, number
 
@@ -115,7 +116,7 @@ def rounds_to_zero_error(gamma: float, m: int) -> int:
     346
     """
     check_parameters(locals(), {"gamma": number(0, 0.5, above=True), "m": integer(1)})
-    rounds = math.log(m) / 2.0 / gamma / gamma  # gamma^2 may be too small for a float
+    rounds = log_integer(m) / 2.0 / gamma / gamma  # gamma^2 may be too small for a float
     if not math.isfinite(rounds):
         raise ValueError(f"gamma={gamma!r} is not allowed: the number of rounds is not finite")
     return math.floor(rounds) + 1

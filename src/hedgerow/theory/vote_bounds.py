@@ -25,6 +25,9 @@ What follows is about W alone: its mean is gibbs, its mean square is tandem, and
 
 where E M = 1 - 2 gibbs > 0, E M^2 = 1 - 2 disagreement, and mu is any number below 1/2.
 
+In the parameters, n and n_pairs are the smallest numbers of such rows of any member and of any pair, and
+delta is the probability that the bound does not hold. The means are from 0 to 1, and kl is at least 0.
+
 The pairs have the prior pi x pi, hence 2 KL. Where two means are bounded, each has delta / 2; one event
 bounds a mean from both sides. No event depends on mu, so all mu are allowed at no cost.
 
@@ -60,18 +63,13 @@ def first_order_bound(gibbs: float, n: int, kl: float, delta: float) -> float:
     Parameters
     ----------
     gibbs : float
-        rho-mean of the losses of the members on rows they were not fitted to, from 0 to 1.
+        rho-mean of the losses of the members on rows they were not fitted to.
     n : int
         The smallest number of such rows of any member.
     kl : float
-        KL(rho||pi) of the weights from the prior, at least 0.
+        KL(rho||pi) of the weights from the prior.
     delta : float
-        Probability that the bound does not hold; above 0 and below 1.
-
-    Returns
-    -------
-    bound : float
-        On the error of the vote; at most 1.
+        Probability that the bound on the error of the vote does not hold.
 
     References
     ----------
@@ -93,15 +91,11 @@ def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
     Parameters
     ----------
     tandem : float
-        rho x rho-mean of the product of the losses of two members on rows neither was fitted to, 0 to 1.
+        rho x rho-mean of the product of the losses of two members on rows neither was fitted to.
     n_pairs : int
         The smallest number of such rows of any pair.
     kl, delta : float
         As in `first_order_bound`.
-
-    Returns
-    -------
-    bound : float
 
     References
     ----------
@@ -120,19 +114,10 @@ def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
 def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, delta: float) -> float:
     """Return 1 - (1 - 2 G)^2 / (1 - 2 D), for two classes: disagreement lowers the bound.
 
-    Parameters
-    ----------
-    gibbs, n, n_pairs, kl, delta
-        As in `first_order_bound` and `tandem_bound`.
-    disagreement : float
-        rho x rho-mean of the fraction of such rows where the predictions of two members differ; for
-        probabilities p of one class, of p_i (1 - p_j) + p_j (1 - p_i).
-
-    Returns
-    -------
-    bound : float
-        1 if the upper bound of G is not below 1/2, or if the two bounds contradict each other,
-        (1 - 2 G)^2 > 1 - 2 D, which happens with probability delta at most.
+    `disagreement` is the rho x rho-mean of the fraction of rows where the predictions of two members differ;
+    for probabilities p of one class, of p_i (1 - p_j) + p_j (1 - p_i). The other parameters are those of
+    `first_order_bound` and `tandem_bound`. The bound is 1 if the upper bound of G is not below 1/2, or if the
+    two bounds contradict each other, (1 - 2 G)^2 > 1 - 2 D, which happens with probability delta at most.
 
     References
     ----------
@@ -162,15 +147,8 @@ def chebyshev_cantelli_bound(
     for mu < 0. With mu = 0 it is the tandem bound at delta / 2. For G < 1/2 it falls up to
     mu = (G/2 - T) / (1/2 - G) and then rises; for other G it is smallest at an end.
 
-    Parameters
-    ----------
-    gibbs, tandem, n, n_pairs, kl, delta
-        As in `first_order_bound` and `tandem_bound`.
-
-    Returns
-    -------
-    bound : float
-        1 if the two bounds contradict each other, T < G^2, which happens with probability delta at most.
+    The bound is 1 if the two bounds contradict each other, T < G^2, which happens with probability delta at
+    most. The parameters are those of `first_order_bound` and `tandem_bound`.
 
     References
     ----------

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import map_coordinates
 
+from hedgerow.elementary import exp, log
 from hedgerow.vision.features import check_window
 from hedgerow.vision.images import Box, Grey, as_grey, as_named_grey
 from hedgerow.vision.sources import (
@@ -90,7 +91,7 @@ class Jitter:
     ) -> NDArray[np.uint8]:
         """Return one transformed copy; six random numbers are drawn for any limits."""
         shift_x, shift_y, log_scale, angle, contrast, brightness = rng.uniform(-1, 1, 6)
-        factor = (1 + self.scale) ** log_scale
+        factor = _power(1 + self.scale, log_scale)
         width, height = box.width * factor, box.height * factor
         x = box.x + (box.width - width) / 2 + shift_x * self.shift * box.width / window[0]
         y = box.y + (box.height - height) / 2 + shift_y * self.shift * box.height / window[1]
@@ -98,7 +99,7 @@ class Jitter:
         if not self.contrast and not self.brightness:
             return copy
         mean = copy.mean()
-        lit = mean + (copy - mean) * (1 + self.contrast) ** contrast + brightness * self.brightness
+        lit = mean + (copy - mean) * _power(1 + self.contrast, contrast) + brightness * self.brightness
         return _rounded(np.clip(lit, 0, 255))
 
 
@@ -120,13 +121,36 @@ def crop(
     points = min(max(points, 1), _MAX_POINTS)
     across = ((np.arange(width * points) + 0.5) / (width * points) - 0.5) * box.width
     down = ((np.arange(height * points) + 0.5) / (height * points) - 0.5)[:, None] * box.height
-    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    cosine, sine = _cosine_and_sine(degrees)
     # coordinates of pixel centres: half a pixel from the corner
     x = box.x + box.width / 2 - 0.5 + cosine * across + sine * down
     y = box.y + box.height / 2 - 0.5 + cosine * down - sine * across
     values = map_coordinates(image, [y, x], np.float64, order=1, mode="mirror", prefilter=False)
     mean = values.reshape(height, points, width, points).mean(axis=(1, 3))
     return _rounded(mean)
+
+
+# The power, cosine and sine of the C library differ from processor to processor.
+
+
+def _power(base: float, exponent: float) -> float:
+    return exp(float(exponent) * log(float(base)))
+
+
+def _cosine_and_sine(degrees: float) -> tuple[float, float]:
+    """Return both by their Taylor series, for the angle to the nearest right angle: at most 45 degrees.
+
+    >>> _cosine_and_sine(180.0), [round(value, 12) for value in _cosine_and_sine(30.0)]
+    ((-1.0, -0.0), [0.866025403784, 0.5])
+    """
+    right_angles = round(degrees / 90.0)
+    x = math.remainder(degrees, 90.0) * (math.pi / 180.0)
+    cosine, sine = 1.0, 1.0
+    for k in range(18, 0, -2):  # the terms that are left out are below 1e-19
+        cosine = 1.0 - x * x / (k * (k - 1)) * cosine
+        sine = 1.0 - x * x / (k * (k + 1)) * sine
+    sine *= x
+    return ((cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine))[right_angles % 4]
 
 
 def _rounded(values: NDArray[Any]) -> NDArray[np.uint8]:
