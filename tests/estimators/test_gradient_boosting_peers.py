@@ -93,26 +93,28 @@ POISSON = signal(2000)
 
 
 @pytest.mark.parametrize(
-    ("loss", "data", "metric", "factor"),
+    ("loss", "data", "metric"),
     [
-        ("log_loss", load_breast_cancer(return_X_y=True), log_loss, 1.1),
-        ("log_loss", classes(2000, 4), log_loss, 1.03),
-        ("squared_error", FRIEDMAN, mean_squared_error, 1.03),
-        ("absolute_error", FRIEDMAN, mean_absolute_error, 1.03),
-        ("poisson", (POISSON[0], target("poisson", POISSON[1])), mean_poisson_deviance, 1.03),
+        ("log_loss", load_breast_cancer(return_X_y=True), log_loss),
+        ("log_loss", classes(2000, 4), log_loss),
+        ("squared_error", FRIEDMAN, mean_squared_error),
+        ("absolute_error", FRIEDMAN, mean_absolute_error),
+        ("poisson", (POISSON[0], target("poisson", POISSON[1])), mean_poisson_deviance),
     ],
     ids=["two classes", "four classes", "squared_error", "absolute_error", "poisson"],
 )
-def test_the_test_loss_is_that_of_hist_gradient_boosting(loss, data, metric, factor):
-    X, X_test, y, y_test = train_test_split(*data, random_state=0, test_size=0.5)
-    kinds = [GradientBoostingRegressor, HistGradientBoostingRegressor]
-    method = "predict"
+def test_the_test_loss_is_that_of_hist_gradient_boosting(loss, data, metric):
+    kinds, method = [GradientBoostingRegressor, HistGradientBoostingRegressor], "predict"
     if loss == "log_loss":
         kinds, method = [GradientBoostingClassifier, HistGradientBoostingClassifier], "predict_proba"
     rounds = [{"n_estimators": 30}, {"max_iter": 30, "early_stopping": False}]
-    models = [kind(loss=loss, **SAME, **more).fit(X, y) for kind, more in zip(kinds, rounds, strict=True)]
-    mine, theirs = (metric(y_test, getattr(one, method)(X_test)) for one in models)
-    assert mine < factor * theirs
+    ratios = []
+    for seed in range(5):  # of single splits they are up to 1.05, below 1 as often as above
+        X, X_test, y, y_test = train_test_split(*data, random_state=seed, test_size=0.5)
+        models = [kind(loss=loss, **SAME, **more).fit(X, y) for kind, more in zip(kinds, rounds, strict=True)]
+        mine, theirs = (metric(y_test, getattr(one, method)(X_test)) for one in models)
+        ratios.append(mine / theirs)
+    assert np.mean(ratios) < 1.01
 
 
 # --- heavy tails: sixteen bits are too few
