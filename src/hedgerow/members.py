@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from hedgerow._typing import Floats
+from hedgerow.table.frames import as_frame
+from hedgerow.table.reading import as_array
 
 # --- fitting
 
@@ -81,8 +82,33 @@ def indexable_rows(X: Any) -> Any:
 
 
 def take_rows(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
-    """Select rows of X by number; X is as `indexable_rows` returns it."""
-    return _safe_indexing(X, rows.astype(np.int64, copy=False))
+    """Select rows of a table; the result has the type of the table.
+
+    Parameters
+    ----------
+    X : array, data frame (pandas, polars), Arrow table, sparse matrix or list of rows
+    rows : integer array
+        Row numbers, in any order.
+
+    Returns
+    -------
+    array, data frame, Arrow table or CSR matrix
+
+    Examples
+    --------
+    >>> take_rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0])).ravel().tolist()
+    [3.0, 1.0]
+    """
+    numbers = np.asarray(rows, dtype=np.int64)
+    if sparse.issparse(X):
+        return X.tocsr()[numbers]
+    if not isinstance(X, np.ndarray | list | tuple):
+        frame = as_frame(X)
+        if frame is not None:
+            return frame[numbers].to_native()
+    if isinstance(X, np.ma.MaskedArray):
+        return X[numbers]
+    return as_array(X)[numbers]
 
 
 class ConstantHypothesis:

@@ -73,7 +73,16 @@ def supports_dask(method: Method) -> Method:
     return call  # type: ignore[return-value]
 
 
-class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
+class FittedAttributesMixin:
+    """Mixin of estimators that files contain."""
+
+    def _set_fitted_attributes(self, **values: Any) -> None:
+        """Set fitted attributes to the values of a file; no other module sets any."""
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of all estimators, see the module."""
 
     data_fingerprints_: tuple[DataFingerprint, ...]

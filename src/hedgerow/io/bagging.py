@@ -106,7 +106,7 @@ def read_forest(reader: Reader, estimator: Any, schema: Schema, classes: Any) ->
     if classes is not None:
         sections.read_row_fingerprints(reader, estimator)
         sections.read_grid_fingerprints(reader, estimator)
-        estimator._caveats = sections.read_strings(reader, "caveats")  # noqa: SLF001
+        estimator._set_fitted_attributes(_caveats=sections.read_strings(reader, "caveats"))  # noqa: SLF001
     else:
         require("vote_weights", model.weights is None, "the trees of a regressor have equal weights")
         _check_intervals(estimator)
@@ -165,8 +165,8 @@ def read_bagging(reader: Reader, estimator: Any, schema: Schema, classes: Any) -
             member.set_params(n_jobs=1)  # the ensemble runs its members in parallel
         members.append(member)
     estimator._set_members(FittedBagging(members, draws), schema, classes)  # noqa: SLF001
-    estimator._weights = _read_weights(reader, len(members))  # noqa: SLF001
-    estimator._soft_voting = reader.entry("soft_voting", bool)  # noqa: SLF001
+    weights, soft_voting = _read_weights(reader, len(members)), reader.entry("soft_voting", bool)
+    estimator._set_fitted_attributes(_weights=weights, _soft_voting=soft_voting)  # noqa: SLF001
     n_outputs = 1 if classes is None else len(classes)
     _read_out_of_bag(reader, estimator, draws.pool.n_rows, len(members), n_outputs)
     if classes is not None:
@@ -234,10 +234,11 @@ def _read_weights(reader: Reader, n_members: int) -> Floats | None:
 
 def _read_out_of_bag(reader: Reader, model: Any, n_rows: int, n_members: int, n_outputs: int) -> None:
     """Set the out-of-bag attributes that the file has."""
+    found: dict[str, Any] = {}
     score = reader.entry("oob_score", float, type(None))
     if score is not None:
         require("oob_score", math.isfinite(score), "it must be finite")
-        model.oob_score_ = score
+        found["oob_score_"] = score
     for name, n_axes in reader.entry("oob", dict).items():
         known = name in OUT_OF_BAG and n_axes in (0, 1, 2)
         require("oob", known, f"{name!r:.50} is not an out-of-bag attribute")
@@ -249,13 +250,14 @@ def _read_out_of_bag(reader: Reader, model: Any, n_rows: int, n_members: int, n_
             shape = (n_rows,) if value.ndim == 1 else (n_rows, width)
             require(f"oob.{name}", value.shape == shape, f"the shape must be {shape}")
             _check_oob(name, value, n_members)
-        setattr(model, attribute, value)
+        found[attribute] = value
     classes = getattr(model, "classes_", None)
     for name, attribute in sections.OOB_LOSSES.items():
         if classes is None:
             reader.entry(name, type(None))
         elif (losses := sections.read_pair_losses(reader, name, n_members, len(classes))) is not None:
-            setattr(model, attribute, losses)
+            found[attribute] = losses
+    model._set_fitted_attributes(**found)  # noqa: SLF001
 
 
 def _check_oob(name: str, value: NDArray[Any], n_members: int) -> None:

@@ -86,7 +86,7 @@ def read_gradient_boosting(reader: Reader, estimator: Any, schema: Schema, class
     start = _scores(reader.entry("initial_scores", list), "initial_scores")
     model = _read_gradient_rounds(reader, schema, start, loss.n_outputs)
     sections.read_rounds(reader, estimator, model, schema, classes)
-    estimator.loss_ = loss
+    estimator._set_fitted_attributes(loss_=loss)  # noqa: SLF001
     if classes is not None:
         sections.read_row_fingerprints(reader, estimator)
 
@@ -226,13 +226,15 @@ def read_adaboost_family(reader: Reader, estimator: Any, schema: Schema, classes
         require("classes", len(classes) == 2, "there must be two")
         cost = JSON.choice(reader.entries.get("cost"), tuple(COSTS), "cost")
         estimator._set_cost(make_cost(cost), is_named=True)  # noqa: SLF001
-    estimator._max_rounds = sections.read_count(reader, "max_rounds", 1, _MAX_ROUNDS)  # noqa: SLF001
-    estimator.stop_reason_ = reader.entry("stop_reason", str)
-    estimator.sample_weights_ = _read_sample_weights(reader)
-    margins = estimator.training_margins_ = reader.array("training_margins", np.float64)
+    weights, margins = _read_sample_weights(reader), reader.array("training_margins", np.float64)
     require("training_margins", np.abs(margins) <= 1.0, "margins must be in -1..1")
-    same_length = len(margins) == len(estimator.sample_weights_)
-    require("training_margins", same_length, "there must be one per training row")
+    require("training_margins", len(margins) == len(weights), "there must be one per training row")
+    estimator._set_fitted_attributes(  # noqa: SLF001
+        _max_rounds=sections.read_count(reader, "max_rounds", 1, _MAX_ROUNDS),
+        stop_reason_=reader.entry("stop_reason", str),
+        sample_weights_=weights,
+        training_margins_=margins,
+    )
     sections.read_row_fingerprints(reader, estimator)
     sections.read_grid_fingerprints(reader, estimator, *learners)
 
@@ -297,9 +299,8 @@ def read_r2(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> Non
     sections.read_rounds(reader, estimator, model, schema, classes)
     learner = clone(estimator._weak_learner())  # noqa: SLF001
     estimator._set_statistics(record, (learner,))  # noqa: SLF001 - as fit sets them
-    estimator._fitted_loss = loss  # noqa: SLF001
-    estimator.sample_weights_ = _read_sample_weights(reader)
-    estimator.stop_reason_ = reader.entry("stop_reason", str)
+    weights, reason = _read_sample_weights(reader), reader.entry("stop_reason", str)
+    estimator._set_fitted_attributes(_fitted_loss=loss, sample_weights_=weights, stop_reason_=reason)  # noqa: SLF001
 
 
 def _read_median(reader: Reader, estimator: Any, schema: Schema, record: RoundStatistics) -> MedianModel:

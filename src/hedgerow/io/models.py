@@ -364,7 +364,7 @@ def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished
         model = _read_model(reader)
         fingerprints = sections.read_data_fingerprints(reader)
         if fingerprints:
-            model.data_fingerprints_ = fingerprints
+            model._set_fitted_attributes(data_fingerprints_=fingerprints)  # noqa: SLF001
         if "threshold" in content:
             model = annotations.read_threshold(content["threshold"], model)
     except RecursionError as error:

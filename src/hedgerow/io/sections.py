@@ -225,14 +225,16 @@ def read_row_fingerprints(reader: Reader, estimator: Any) -> None:
     rule = f"class_counts must be {n_classes} numbers of rows"
     require("row_fingerprints", valid and sum(counts) > 0, rule)
     hashes = _read_hashes(reader, "row_fingerprints")
-    estimator.row_fingerprints_ = RowFingerprints(hashes, np.array(counts, np.int64), weighted)
+    found = RowFingerprints(hashes, np.array(counts, np.int64), weighted)
+    estimator._set_fitted_attributes(row_fingerprints_=found)  # noqa: SLF001
 
 
 def read_grid_fingerprints(reader: Reader, estimator: Any, *learners: Any) -> None:
     """Set the hashes of the rows that bin edges were computed from; grids among the parameters get them."""
     absent = reader.entry("grid_fingerprints", dict, type(None)) is None
-    estimator.grid_hashes_ = None if absent else _read_hashes(reader, "grid_fingerprints")
-    parameters.restore_grids(estimator.grid_hashes_, estimator, *learners)
+    hashes = None if absent else _read_hashes(reader, "grid_fingerprints")
+    estimator._set_fitted_attributes(grid_hashes_=hashes)  # noqa: SLF001
+    parameters.restore_grids(hashes, estimator, *learners)
 
 
 # --- fingerprints of data

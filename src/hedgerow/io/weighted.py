@@ -93,7 +93,7 @@ def _assembled(kind: type[Any], members: list[Any], weights: Any) -> Any:
         model = kind.of(members, weights.tolist())
     except ValueError as error:
         raise ModelFileError(f"members: {error}") from error
-    model.weights_ = weights
+    model._set_fitted_attributes(weights_=weights)  # noqa: SLF001
     return model
 
 
@@ -104,4 +104,4 @@ def _share_fingerprints(reader: Reader, model: Any) -> None:
     shared = getattr(model, "row_fingerprints_", None)
     for member in model.estimators_ if shared is not None else ():
         if not hasattr(member, "row_fingerprints_"):
-            member.row_fingerprints_ = shared
+            member._set_fitted_attributes(row_fingerprints_=shared)  # noqa: SLF001

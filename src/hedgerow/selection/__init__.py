@@ -4,13 +4,14 @@ methods, metrics, splits -> trials (one setting) -> search -> choosing (the best
                          -> comparing (every method, cross-validated)
 """
 
+from hedgerow.members import take_rows
 from hedgerow.selection.choosing import choose, fit_choice, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
 from hedgerow.selection.metrics import METRICS, Metric, score_model
 from hedgerow.selection.results import Choice, Ensemble, Trial
-from hedgerow.selection.splits import RowOrder, fold_rows, hold_out, take_rows
+from hedgerow.selection.splits import RowOrder, fold_rows, hold_out
 from hedgerow.selection.threshold import FixedThresholdClassifier
 from hedgerow.selection.weighted_ensemble import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.budget import (
     FINAL_SHARE,
@@ -22,7 +23,7 @@ from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS, Setting, settings_for
 from hedgerow.selection.metrics import Metric
 from hedgerow.selection.results import Trial
-from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows, take_rows
+from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows
 from hedgerow.selection.threshold import positive_number
 from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_trial
 

@@ -16,14 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators import validation
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table import read_table
-from hedgerow.table.frames import as_frame
-from hedgerow.table.reading import as_array
 
 Rows = tuple[Integers, Integers]
 
@@ -346,36 +343,6 @@ def _forward_folds(times: NDArray[Any], folds: int) -> list[Rows]:
     block = np.unique(block, return_inverse=True)[1][np.searchsorted(values, times)]
     last = int(block.max())
     return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, last + 1)]
-
-
-def take_rows(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
-    """Select rows of a table; the result has the type of the table.
-
-    Parameters
-    ----------
-    X : array, data frame (pandas, polars), Arrow table, sparse matrix or list of rows
-    rows : integer array
-        Row numbers, in any order.
-
-    Returns
-    -------
-    array, data frame, Arrow table or CSR matrix
-
-    Examples
-    --------
-    >>> take_rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0])).ravel().tolist()
-    [3.0, 1.0]
-    """
-    numbers = np.asarray(rows, dtype=np.int64)
-    if sparse.issparse(X):
-        return X.tocsr()[numbers]
-    if not isinstance(X, np.ndarray | list | tuple):
-        frame = as_frame(X)
-        if frame is not None:
-            return frame[numbers].to_native()
-    if isinstance(X, np.ma.MaskedArray):
-        return X[numbers]
-    return as_array(X)[numbers]
 
 
 def _class_numbers(y: Any, task: str) -> Integers:

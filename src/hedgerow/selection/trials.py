@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
 from hedgerow.boosting.loop import FitInterruptedWarning
+from hedgerow.members import take_rows
 from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members, most_rounds
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, Setting, make_model
@@ -30,7 +31,6 @@ from hedgerow.selection.metrics import (
     standard_error,
 )
 from hedgerow.selection.results import Trial
-from hedgerow.selection.splits import take_rows
 from hedgerow.system_memory import format_bytes
 
 

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.elementary import log
+from hedgerow.estimators.base import FittedAttributesMixin
 from hedgerow.estimators.fingerprints import RowFingerprints, RowFingerprintsMixin, RowHashes
 
 
-class _WeightedEnsemble(BaseEstimator):  # type: ignore[misc]
+class _WeightedEnsemble(FittedAttributesMixin, BaseEstimator):  # type: ignore[misc]
     """Fits the members, checks that they belong together, and adds their predictions."""
 
     estimators_: list[Any]
