@@ -21,7 +21,7 @@ def test_mutated_files_load_and_predict_or_are_rejected(name, tmp_path):
     mutants.folder = tmp_path
     mutants.warm_up()
     n = 500 if name in ("cascade", "opencv") else 150  # these are read faster
-    found = [mutants.outcome(mutants.make(number)) for number in range(n)]
+    found = [fuzz_models.outcome(mutants.make(number)) for number in range(n)]
     assert n / 2 < found.count("refused") < 0.95 * n
 
 
@@ -82,8 +82,8 @@ def test_files_of_failures_are_kept(tmp_path, monkeypatch):
     def fail(mutant):
         raise KeyError(len(mutant.data))
 
-    monkeypatch.setattr(fuzz_models.Models, "outcome", lambda _, mutant: fail(mutant))
-    monkeypatch.setattr(fuzz_models.Models, "warm_up", lambda _: None)
+    monkeypatch.setattr(fuzz_models, "outcome", fail)
+    monkeypatch.setattr(fuzz_models.Mutants, "warm_up", lambda _: None)
     result = fuzz_models.fuzz("1", 3, 4, tmp_path, n_workers=1)
     assert result.counts == {"failed: KeyError": 4}
     kept = sorted(path.name for path in tmp_path.iterdir())

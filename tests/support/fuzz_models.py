@@ -26,10 +26,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import InconsistentVersionWarning
 
-import fuzz_cascades
 import fuzz_seeds
-from cascade_files import large_seeds, small_seeds
 from fuzz_archives import changed_archive, is_archive
+from fuzz_cascades import changed_xml
 from fuzz_changes import changed_array, changed_file, opened
 from fuzz_runner import run
 from hedgerow.container import ModelFileError
@@ -43,8 +42,9 @@ METHODS = (
     *("predict_interval", "predict_quantiles"),
 )
 ATTRIBUTES = ("estimators_", "estimators_samples_", "feature_importances_")
-THOROUGH = 3  # one in so many loaded models is checked with all methods, which is much slower
-MOST_COLUMNS = 10_000  # of rows for a model whose number of columns was changed
+THOROUGH = 3  # every third model is checked with all methods, which is much slower
+LARGE = 100  # every hundredth file is made from a large one
+MAX_COLUMNS = 10_000  # of rows for a model whose number of columns was changed
 
 
 # --- mutants
@@ -58,70 +58,55 @@ class Mutant(NamedTuple):
     path: Path | None = None
 
 
-class Models:
-    """The mutated files of a format; the valid files are unpacked once."""
+class Mutants:
+    """The mutated files of a format; `change` mutates an unpacked file, with contents of another one."""
 
-    def __init__(self, name, seed, seeds):
-        self.name, self.seed, self.seeds = name, seed, seeds
-        self.files = [opened(one.data) for one in seeds]
+    def __init__(self, name, seed, seeds, unpack=opened, change=None):
+        self.name, self.seed, self.change = name, seed, change or changed_model
+        self.small = [(one, unpack(one.data)) for one in seeds if not one.large]
+        self.large = [(one, unpack(one.data)) for one in seeds if one.large]
         self.folder = None
 
     def make(self, number):
-        """Return a mutant by its number; one in `THOROUGH` is also written to a file."""
+        """Return a mutant by its number; one model in `THOROUGH` is also written to a file."""
         rng = random.Random(f"{self.name} {self.seed} {number}")
-        index = rng.randrange(len(self.files))
-        data = changed_file(self.files[index], rng, rng.choice(self.files), changed)
+        is_large = self.large and number % LARGE == 0
+        origin, file = rng.choice(self.large if is_large else self.small)
+        data = self.change(file, rng, rng.choice(self.small)[1])
         path = None
-        if self.folder is not None and number % THOROUGH == 0:
-            path = Path(self.folder) / f"{os.getpid()}.safetensors"
-            path.write_bytes(data)
-        return Mutant(data, self.seeds[index], path)
+        if self.folder is not None and origin.rows is not None and number % THOROUGH == 0:
+            path = self.write(data)
+        return Mutant(data, origin, path)
 
-    def outcome(self, mutant):
-        return outcome(mutant)
+    def write(self, data):
+        path = Path(self.folder) / f"{os.getpid()}.safetensors"
+        path.write_bytes(data)
+        return path
 
     def warm_up(self):
         """Import and compile everything, and check that the valid files load."""
-        for seed in self.seeds:
-            path = Path(self.folder) / "valid.safetensors"
-            path.write_bytes(seed.data)
+        for seed, _ in self.small + self.large:
+            path = None if seed.rows is None else self.write(seed.data)
             assert outcome(Mutant(seed.data, seed, path)) in ("loaded", "resumed"), seed.name
 
 
-class Cascades:
-    """The mutated files of cascades, in the format of OpenCV or of Hedgerow."""
+def changed_model(file, rng, other):
+    """Mutate a model file; most archives of other libraries are changed by their contents."""
 
-    folder = None
+    def changed(array, rng):
+        if is_archive(array) and rng.random() < 0.9:
+            return changed_archive(array, rng)
+        return changed_array(array, rng)
 
-    def __init__(self, seed, *, packed):
-        self.seed, self.evaluate = seed, None
-        self.small = [one for one in small_seeds() if one.packed == packed]
-        self.large = [] if packed else large_seeds()
-
-    def make(self, number):
-        data, read = fuzz_cascades.mutated(self.small, self.large, self.seed, number)
-        return Mutant(data, fuzz_seeds.Seed("a cascade", data, None, read))
-
-    def outcome(self, mutant):
-        return fuzz_cascades.outcome(mutant.data, mutant.seed.read, self.evaluate)
-
-    def warm_up(self):
-        self.evaluate = fuzz_cascades.find_evaluate()
-
-
-def changed(array, rng):
-    """Change an array; most archives are changed by their contents."""
-    if is_archive(array) and rng.random() < 0.9:
-        return changed_archive(array, rng)
-    return changed_array(array, rng)
+    return changed_file(file, rng, other, changed)
 
 
 FORMATS = {
-    "1": lambda seed: Models("1", seed, [*fuzz_seeds.stored(), *fuzz_seeds.current()]),
-    "foreign": lambda seed: Models("foreign", seed, fuzz_seeds.foreign()),
-    "checkpoint": lambda seed: Models("checkpoint", seed, fuzz_seeds.checkpoints()),
-    "cascade": lambda seed: Cascades(seed, packed=True),
-    "opencv": lambda seed: Cascades(seed, packed=False),
+    "1": lambda seed: Mutants("1", seed, [*fuzz_seeds.stored(), *fuzz_seeds.current()]),
+    "foreign": lambda seed: Mutants("foreign", seed, fuzz_seeds.foreign()),
+    "checkpoint": lambda seed: Mutants("checkpoint", seed, fuzz_seeds.checkpoints()),
+    "cascade": lambda seed: Mutants("cascade", seed, fuzz_seeds.cascades(packed=True)),
+    "opencv": lambda seed: Mutants("opencv", seed, fuzz_seeds.cascades(packed=False), bytes, changed_xml),
 }
 
 
@@ -148,7 +133,7 @@ def outcome(mutant):
         warnings.simplefilter("ignore")
         if seed.resume is not None and path is not None:
             return resumed(seed, path)
-        if not hasattr(model, "n_features_in_"):  # the checkpoint of an unfinished fit
+        if not hasattr(model, "n_features_in_"):  # a cascade, or the checkpoint of an unfinished fit
             return "loaded"
         if not any(predicts(model, rows, path is not None) for rows in (seed.rows, other_rows(model))):
             return "declined"  # predictions overflow, or the number of columns is too large
@@ -180,7 +165,7 @@ def read_all(path):
 
 def other_rows(model):
     """Rows with as many columns as the model has."""
-    n = min(model.n_features_in_, MOST_COLUMNS)
+    n = min(model.n_features_in_, MAX_COLUMNS)
     rows = np.random.default_rng(n).normal(size=(4, n)) * [[1.0], [1e-3], [1e6], [1.0]]
     rows[3] = np.nan
     return rows
@@ -233,7 +218,7 @@ def fuzz(name, seed, n_mutants, folder, **limits):
         mutants.folder = scratch
         mutants.warm_up()
         may_write = name == "checkpoint"
-        result = run(mutants.make, mutants.outcome, n_mutants, folder, may_write=may_write, **limits)
+        result = run(mutants.make, outcome, n_mutants, folder, may_write=may_write, **limits)
         for failure in result.failures:
             mutant = mutants.make(failure["number"])
             failure["from"] = mutant.seed.name
@@ -282,7 +267,7 @@ def only(name, seed, number, folder):
     (folder / f"only-{number}").write_bytes(mutant.data)
     log(f"number {number} is made from {mutant.seed.name!r}, {len(mutant.data)} bytes")
     warnings.simplefilter("error")
-    log(mutants.outcome(mutant))
+    log(outcome(mutant))
     return 0
 
 

@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 FORBIDDEN = (
     *("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"),
@@ -25,7 +26,7 @@ FORBIDDEN = (
 )
 WRITING = ("os.remove", "os.rename")  # and "open" with a mode that writes
 FORBIDDEN_MODULES = ("antigravity", "this")  # modules with side effects at import
-IDLE = 20  # a trial may wait for so many times the seconds that it may work
+IDLE = 20  # a trial may wait for this multiple of the seconds that it may work
 UNITS = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 
 
@@ -44,6 +45,13 @@ class Result:
     rise: float = 0.0  # largest growth of a process in MiB
     seconds: float = 0.0
     cpu_seconds: float = 0.0  # of all processes
+
+    def add(self, number, outcome="", failed="", text="", seconds=0.0, peak=0.0, rise=0.0):
+        self.counts[f"failed: {failed}" if failed else outcome] += 1
+        if failed:
+            self.failures.append({"number": number, "kind": failed, "text": text})
+        self.slowest = max(self.slowest, (seconds, number))
+        self.peak, self.rise = max(self.peak, peak), max(self.rise, rise)
 
     def lines(self):
         n = sum(self.counts.values())
@@ -67,37 +75,51 @@ def _cpu_seconds():
 
 
 def run(make, trial, n_trials, folder, *, n_workers=2, seconds=5.0, megabytes=256, may_write=False):
-    """Run trials 0 to n_trials - 1; failures are logged in `folder` while the trials run."""
+    """Run trials 0 to n_trials - 1; every trial is logged in `folder` when it has ended."""
     result, start, used = Result(), time.perf_counter(), _cpu_seconds()
-    workers = []
-    for k in range(n_workers):
-        worker = _Worker(make, trial, range(k, n_trials, n_workers), Path(folder) / f"failures-{k}.jsonl")
-        worker.limits = seconds, megabytes, may_write
-        worker.start()
-        workers.append(worker)
+    limits = Limits(seconds, megabytes, may_write)
+    workers = [
+        _Worker(make, trial, range(k, n_trials, n_workers), Path(folder) / f"trials-{k}.jsonl", limits)
+        for k in range(n_workers)
+    ]
     while [worker for worker in workers if worker.poll()]:
         time.sleep(0.05)
     for worker in workers:
-        worker.add_to(result)
+        for line in worker.ended():
+            result.add(**json.loads(line))
+        worker.log.unlink()
     result.failures.sort(key=lambda failure: failure["number"])
     result.seconds, result.cpu_seconds = time.perf_counter() - start, _cpu_seconds() - used
     return result
 
 
+class Limits(NamedTuple):
+    """What a trial may take and do."""
+
+    seconds: float
+    megabytes: int
+    may_write: bool
+
+
 class _Worker:
-    """A share of the trials and the process that runs them; the process is replaced if it dies."""
+    """A share of the trials and the process that runs them; the process is replaced if it dies.
 
-    def __init__(self, make, trial, numbers, log):
-        self.make, self.trial, self.numbers, self.log = make, trial, numbers, log
-        self.log.unlink(missing_ok=True)
-        self.context = multiprocessing.get_context("fork")
-        self.at = self.context.RawValue("q", 0)  # number of finished trials
-        self.figures = self.context.RawArray("d", 4)  # slowest seconds, its number, peak, rise
-        self.counts, self.names = self.context.RawArray("q", 64), self.context.RawArray("c", 64 * 40)
-        self.failed, self.progress = [], (-1, 0.0)  # number of finished trials, and since when
+    The log has a line for every trial that has ended.
+    """
 
-    def start(self):
-        self.process = self.context.Process(target=self._work, daemon=True)
+    def __init__(self, make, trial, numbers, log, limits):
+        self.make, self.trial, self.numbers, self.log, self.limits = make, trial, numbers, log, limits
+        self.file = log.open("wb", buffering=0)
+        self.progress = -1, 0.0  # the size of the log, and since when
+        self.start(0)
+
+    def ended(self):
+        return self.log.read_bytes().splitlines()
+
+    def start(self, first):
+        self.process = multiprocessing.get_context("fork").Process(
+            target=self._work, args=(self.numbers[first:],), daemon=True
+        )
         with warnings.catch_warnings():  # of Python 3.12: other threads, which do nothing, are not forked
             warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
             self.process.start()
@@ -105,86 +127,58 @@ class _Worker:
     def poll(self):
         """Whether trials are left; replace a process that died by one that continues after the trial."""
         if self.process.is_alive():
-            if self.progress[0] != self.at.value:
-                self.progress = self.at.value, time.monotonic()
-            elif time.monotonic() - self.progress[1] > IDLE * self.limits[0]:
+            size = self.log.stat().st_size
+            if self.progress[0] != size:
+                self.progress = size, time.monotonic()
+            elif time.monotonic() - self.progress[1] > IDLE * self.limits.seconds:
                 self.process.kill()
             return True
         self.process.join()
-        code = self.process.exitcode
-        if self.at.value >= len(self.numbers):
-            return False
-        number = self.numbers[self.at.value]
-        hung = code in (-signal.SIGPROF, -signal.SIGKILL)
-        kind = "hung" if hung else f"crashed with exit code {code}"
-        self.failed.append({"number": number, "kind": kind, "text": kind})
-        self.at.value += 1
-        if self.at.value >= len(self.numbers):
-            return False
-        self.start()
-        return True
+        n_ended = len(self.ended())
+        if n_ended < len(self.numbers):
+            code = self.process.exitcode
+            hung = code in (-signal.SIGPROF, -signal.SIGKILL)
+            kind = "hung" if hung else f"crashed with exit code {code}"
+            self._write(number=self.numbers[n_ended], failed=kind, text=kind)
+            n_ended += 1
+        if n_ended < len(self.numbers):
+            self.start(n_ended)
+            return True
+        self.file.close()
+        return False
 
-    def add_to(self, result):
-        for index, name in enumerate(self._names()):
-            result.counts[name] += self.counts[index]
-        if self.log.exists():
-            self.failed += map(json.loads, self.log.read_text().splitlines())
-            self.log.unlink()
-        for failure in self.failed:
-            result.counts[f"failed: {failure['kind']}"] += 1
-        result.failures += self.failed
-        seconds, number, peak, rise = self.figures
-        result.slowest = max(result.slowest, (seconds, int(number)))
-        result.peak, result.rise = max(result.peak, peak), max(result.rise, rise)
+    def _write(self, **ended):
+        self.file.write(json.dumps(ended).encode() + b"\n")
 
     # --- in the process
 
-    def _work(self):
-        seconds, megabytes, may_write = self.limits
+    def _work(self, numbers):
         warnings.simplefilter("error")
         signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, even in a kernel
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         before = peak_memory()
-        _limit_memory(megabytes)
-        hook = _AuditHook(may_write)
+        _limit_memory(self.limits.megabytes)
+        hook = _AuditHook(self.limits.may_write)
         sys.addaudithook(hook)
-        while self.at.value < len(self.numbers):
-            number = self.numbers[self.at.value]
+        for number in numbers:
             made = self.make(number)
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # of CPU time: the machine may be busy
+            signal.setitimer(signal.ITIMER_PROF, self.limits.seconds)  # of CPU time: the machine may be busy
             start = time.perf_counter()
-            self._try(number, made, hook)
-            took = time.perf_counter() - start
+            ended = self._try(made, hook)
+            seconds = time.perf_counter() - start
             signal.setitimer(signal.ITIMER_PROF, 0)
-            if took > self.figures[0]:
-                self.figures[0], self.figures[1] = took, number
             peak = peak_memory()
-            self.figures[2], self.figures[3] = peak, max(peak - before, self.figures[3])
-            self.at.value += 1
+            self._write(number=number, seconds=seconds, peak=peak, rise=peak - before, **ended)
 
-    def _try(self, number, made, hook):
+    def _try(self, made, hook):
+        hook.enabled = True
         try:
-            hook.enabled = True
-            name = self.trial(made)
+            return {"outcome": self.trial(made)}
         except BaseException as error:  # noqa: BLE001 - any error is a failure
             hook.enabled = False
-            failure = {"number": number, "kind": type(error).__name__, "text": traceback.format_exc()[-3000:]}
-            with self.log.open("a") as file:
-                file.write(json.dumps(failure) + "\n")
-            return
+            return {"failed": type(error).__name__, "text": traceback.format_exc()[-3000:]}
         finally:
             hook.enabled = False
-        names = self._names()
-        if name not in names:
-            start = 40 * len(names)
-            self.names[start : start + len(name)] = name.encode()
-            names.append(name)
-        self.counts[names.index(name)] += 1
-
-    def _names(self):
-        data = self.names[:]
-        found = [data[40 * k : 40 * k + 40].rstrip(b"\0").decode() for k in range(64)]
-        return [name for name in found if name]
 
 
 class _AuditHook:
@@ -199,7 +193,7 @@ class _AuditHook:
         wrong = event in FORBIDDEN or (event == "import" and arguments[0] in FORBIDDEN_MODULES)
         writing = event in WRITING or (event == "open" and _writes(arguments))
         if self.enabled and (wrong or (writing and not self.may_write)) and not _is_compiling():
-            self.enabled = False  # logging the failure writes a file
+            self.enabled = False
             raise ForbiddenError(f"{event} {arguments!r:.300}")
 
 
@@ -217,7 +211,7 @@ def _writes(arguments):
 
 
 def _limit_memory(megabytes):
-    """Limit the memory to so much beyond the current use; only on Linux, which reports it."""
+    """Limit the memory beyond the current use; only on Linux, which reports it."""
     status = Path("/proc/self/status")
     if status.exists():
         used = next(line for line in status.read_text().splitlines() if line.startswith("VmSize"))

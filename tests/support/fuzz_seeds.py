@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import fuzz_cascades
 import hedgerow as hr
+from cascade_files import large_seeds, small_seeds
 from hedgerow.container import unpack
 from hedgerow.io.checkpoints import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
@@ -42,6 +44,7 @@ class Seed:
     read: Callable[[bytes], Any] = from_bytes
     resume: Callable[[Path], Any] | None = None  # resumes the fit of a checkpoint
     foreign: bool = False  # whether members are of another library
+    large: bool = False
 
 
 # --- rows
@@ -208,6 +211,25 @@ def foreign():
     }
     made = [Seed(name, to_bytes(model), X[:5], foreign=True) for name, model in models.items()]
     return [*stored(foreign=True), *made]
+
+
+@cache
+def cascades(*, packed):
+    """Small cascades in files of Hedgerow or of OpenCV, and the large ones of installed libraries."""
+    small = [one for one in small_seeds() if one.packed == packed]
+    large = [] if packed else large_seeds()
+    return [
+        Seed(one.name, one.data, None, partial(read_cascade, one.read), large=one in large)
+        for one in small + large
+    ]
+
+
+def read_cascade(read, data):
+    """Read a cascade and evaluate it."""
+    model = read(data)
+    model = model[0] if isinstance(model, tuple) else model
+    fuzz_cascades.evaluate(model)
+    return model
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cascade_files import make_model, old_format
-from fuzz_cascades import find_evaluate, outcome
+from fuzz_cascades import evaluate
 from hedgerow.container import ModelFileError, pack, unpack
 from hedgerow.vision import opencv_xml
 from hedgerow.vision.model import HAAR, LBP, pack_cascade, unpack_cascade
@@ -113,7 +113,7 @@ def edited(data, old, new):
 
 def test_unedited_files_load():
     for data in (HAAR_FILE, LBP_FILE, OLD_FILE):
-        assert outcome(data, read_opencv) == "loaded"
+        assert read_opencv(data).n_stages >= 1
 
 
 @pytest.mark.parametrize(("new", "message"), NUMBERS)
@@ -130,7 +130,7 @@ def test_reader_rejects_integers_beyond_32_bits(new, message):
 def test_error_names_the_line_and_the_element(old, new, message):
     data = edited(HAAR_FILE, old, new)
     if message is None:
-        assert outcome(data, read_opencv, find_evaluate()) == "loaded"
+        evaluate(read_opencv(data))
     else:
         assert_rejected(data, message)
 
@@ -202,7 +202,7 @@ def test_other_encodings_are_rejected(encoding):
 
 def test_declared_encoding_is_ignored():
     data = HAAR_FILE.replace(b'"1.0"', b'"1.0" encoding="cp037"')
-    assert outcome(data, read_opencv) == "loaded"
+    assert pack_cascade(read_opencv(data)) == pack_cascade(read_opencv(HAAR_FILE))
     assert_rejected(data.replace(b"<cascade>", b"<cascade><!-- \xff -->"), "byte [0-9]+ is not valid UTF-8")
 
 
