@@ -53,7 +53,7 @@ class Problem:
     learners: dict[str, Any]
 
     def sampler(self, n_rows: int) -> Callable[[int], Data]:
-        """Draw training sets of so many rows."""
+        """Draw training sets of n_rows rows."""
         return lambda seed: self.draw(n_rows, noise=self.training_noise, random_state=seed)
 
     def measure(self, n_rows: int, n_points: int, n_repeats: int) -> dict[str, BiasVariance]:

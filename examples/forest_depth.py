@@ -180,14 +180,14 @@ def at_full_depth(title: str, repeats: int, trees: int) -> Agreement:
 
 
 def sizes(rows: int, trees: int) -> dict[str, int]:
-    """Count the bytes of a forest on so many rows of 30 columns, and of scikit-learn's."""
+    """Count the bytes of a forest fitted to `rows` rows of 30 columns, and of scikit-learn's."""
     X, y = make_gaussian(rows, 30, random_state=0)
     ours = RandomForestClassifier(trees, random_state=0).fit(X, y)
-    theirs = TheirForest(trees, random_state=0, n_jobs=-1).fit(X, y)
+    sklearn_forest = TheirForest(trees, random_state=0, n_jobs=-1).fit(X, y)
     return {
         "Hedgerow, the arrays of the model": ours.model_.nbytes,
         "Hedgerow, pickled": len(pickle.dumps(ours)),
-        "scikit-learn, pickled": len(pickle.dumps(theirs)),
+        "scikit-learn, pickled": len(pickle.dumps(sklearn_forest)),
     }
 
 
@@ -238,9 +238,9 @@ def show_agreements(found: Sequence[Agreement], trees: int, console: Console) ->
 def show_sizes(found: dict[str, int], rows: int, trees: int, console: Console) -> None:
     """Print bytes, also as shares of the last."""
     table = table_of(f"{trees} trees on {rows:,} rows of 30 columns", "model", "bytes", "of scikit-learn's")
-    theirs = list(found.values())[-1]
+    sklearn_forest = list(found.values())[-1]
     for name, size in found.items():
-        table.add_row(name, f"{size:,}", f"{size / theirs:.1%}")
+        table.add_row(name, f"{size:,}", f"{size / sklearn_forest:.1%}")
     console.print(table)
 
 

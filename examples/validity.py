@@ -211,7 +211,7 @@ class Found:
 
 
 def count(case: Case, samples: int, delta: float, step: Callable[[], None] = lambda: None) -> Found:
-    """Draw, fit and certify so many times."""
+    """Draw, fit and certify `samples` times."""
     found = Found(case.title, {})
     for seed in range(samples):
         rng = np.random.default_rng([seed, *case.title.encode()])

@@ -72,9 +72,9 @@ def test_few_rounds_have_one_curve(n_rounds, name):
 def test_rounds_are_drawn_once_in_increasing_order(hastie):
     display = draw(*hastie, rounds=[20, 1, 20, np.int64(3)])
     assert display.rounds == [1, 3, 20]
-    looks = [(curve.get_color(), curve.get_linestyle()) for curve in curves(display)]
-    assert len(set(looks)) == 3
-    assert looks[-1] == (curves(draw(*hastie))[-1].get_color(), "-")
+    line_styles = [(curve.get_color(), curve.get_linestyle()) for curve in curves(display)]
+    assert len(set(line_styles)) == 3
+    assert line_styles[-1] == (curves(draw(*hastie))[-1].get_color(), "-")
 
 
 def test_axes_have_notes_and_true_minus_signs(hastie):

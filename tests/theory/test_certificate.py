@@ -86,7 +86,7 @@ def test_a_certificate_without_bounds():
     assert "Bounds that do not apply" in empty.to_html()
 
 
-def testformat_bounds_are_rounded_up():
+def test_formatted_bounds_are_rounded_up():
     rng = np.random.default_rng(0)
     for value in [*rng.random(500), *(10.0 ** rng.uniform(-9, 0, 500)), *(np.arange(100) / 100)]:
         shown = float(format_bound(value))

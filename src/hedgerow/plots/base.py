@@ -125,11 +125,11 @@ class FeatureDisplay(ABC):
         """Draw a legend of the outputs: below the panels of a new figure, else in the first panel."""
         patch = style.mpl("patches").Patch
         handles = [patch(color=colour) for _, colour in self._colours()]
-        look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK}
+        props = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK}
         if is_new:  # 0.75: letters may be wider than on average
             n_columns = labels.legend_columns(names, 0.75 * 72 * self.figure_.get_figwidth())
-            look |= {"loc": "outside lower center", "ncols": n_columns}
-        (self.figure_ if is_new else self.axes_[0]).legend(handles, names, **look)
+            props |= {"loc": "outside lower center", "ncols": n_columns}
+        (self.figure_ if is_new else self.axes_[0]).legend(handles, names, **props)
 
     @staticmethod
     def _draw_deciles(ax: Any, deciles: Floats) -> None:
@@ -149,11 +149,11 @@ class FeatureDisplay(ABC):
                 ax.bar(x, values[output], width, color=colour, zorder=3)
             else:
                 ax.plot(x, values[output], "o", color=colour, markersize=5.5, zorder=3)
-        look: dict[str, Any] = {}
+        props: dict[str, Any] = {}
         if is_rotated(names):
             angle = 45 if len(names) <= 10 else 90
-            look = {"rotation": angle, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
-        ax.set_xticks(np.arange(len(names)), names, **look)
+            props = {"rotation": angle, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
+        ax.set_xticks(np.arange(len(names)), names, **props)
         ax.set_xlim(-0.6, len(names) - 0.4)
 
     def _draw_missing(self, ax: Any, heights: Floats, low: float, high: float) -> None:

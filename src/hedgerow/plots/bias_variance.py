@@ -15,7 +15,7 @@ from hedgerow.theory import BiasVariance, bias_variance
 _WIDTH = 0.62  # of a bar; the next is at 1
 _LINE = 10  # letters per line of a name
 # Colours of the terms. Terms that are never drawn together share a colour.
-_LOOKS = {
+_COLOURS = {
     "noise": style.FAINT,
     "net_noise": style.FAINT,
     "bias": style.BLUE,
@@ -79,8 +79,7 @@ class BiasVarianceDisplay(Display):
         ----------
         results : dict or sequence of BiasVariance
             By the names of the bars, or named after the estimators.
-        ax, legend
-            As in `plot`.
+        ax, legend : as in `plot`
         """
         if isinstance(results, Mapping):
             names, found = [str(name) for name in results], list(results.values())
@@ -115,8 +114,7 @@ class BiasVarianceDisplay(Display):
             By the names of the bars, or named after their classes.
         sampler
             As in `hedgerow.theory.bias_variance`.
-        ax, legend
-            As in `plot`.
+        ax, legend : as in `plot`
         random_state : int
             Seed of the training sets.
         **options
@@ -138,10 +136,10 @@ class BiasVarianceDisplay(Display):
         tops = [self._stack(number, result) for number, result in enumerate(self.results)]
         highest = max([0.0, *tops])
         decimals = max(0, 2 - math.floor(math.log10(highest))) if highest else 0  # three digits
-        look = {"ha": "center", "va": "bottom", "fontsize": style.TICK_SIZE, "color": style.INK}
+        props = {"ha": "center", "va": "bottom", "fontsize": style.TICK_SIZE, "color": style.INK}
         for number, (top, result) in enumerate(zip(tops, self.results, strict=True)):
             value = f"{result.error:.{decimals}f}"
-            ax.annotate(value, (number, top), (0, 3), textcoords="offset points", **look)
+            ax.annotate(value, (number, top), (0, 3), textcoords="offset points", **props)
         ax.set_ylim(0, 1.12 * highest or 1.0)  # space for the numbers
         ax.set_xlim(-0.6, len(self.names) - 0.4)
         wrapped = ["\n".join(textwrap.wrap(name, _LINE)) for name in self.names]
@@ -158,7 +156,7 @@ class BiasVarianceDisplay(Display):
         for sign, term, _ in result.sum_of_terms:
             height = max(getattr(result, term), 0.0)  # a bias near zero may be measured as negative
             if sign == "+":
-                self.ax_.bar(number, height, _WIDTH, bottom, color=_LOOKS[term], linewidth=0)
+                self.ax_.bar(number, height, _WIDTH, bottom, color=_COLOURS[term], linewidth=0)
                 bottom += height
             elif height:
                 self.ax_.bar(number, height, _WIDTH, bottom - height, linewidth=0, **_SUBTRACTED)
@@ -169,7 +167,7 @@ class BiasVarianceDisplay(Display):
         patch, line = style.mpl("patches").Patch, style.mpl("lines").Line2D
         handles, names = [], []
         for sign, term, name in self.results[0].sum_of_terms:
-            fill = {"facecolor": _LOOKS[term]} if sign == "+" else _SUBTRACTED
+            fill = {"facecolor": _COLOURS[term]} if sign == "+" else _SUBTRACTED
             handles.append(patch(linewidth=0, **fill))
             names.append(name if sign == "+" else f"{name} (subtracted)")
         return [*handles, line([], [], color=style.INK, linewidth=1.6)], [*names, "error"]

@@ -70,8 +70,7 @@ class MarginDistributionDisplay(Display):
             Usually the training set.
         rounds : sequence of int, or None
             At most seven numbers of rounds, counted from 1. None for 5, 100 and the last.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_is_fitted(model)
         kind = type(model).__name__
@@ -98,13 +97,13 @@ class MarginDistributionDisplay(Display):
         shares = np.concatenate([[0.0], np.arange(1, n_rows + 1) / n_rows, [1.0]])
         for number, margins in enumerate(self.margins):
             later = n_curves - 1 - number  # the last curve is always solid and blue
-            look = {"color": style.COLOURS[later % len(style.COLOURS)], "zorder": 3 + number}
-            look |= {"linestyle": _DASHES[later % len(_DASHES)], "linewidth": 1.8}
+            props = {"color": style.COLOURS[later % len(style.COLOURS)], "zorder": 3 + number}
+            props |= {"linestyle": _DASHES[later % len(_DASHES)], "linewidth": 1.8}
             x = np.concatenate([[-1.0], np.sort(margins), [1.0]])
-            ax.plot(x, shares, drawstyle="steps-post", label=self._name(number), **look)
+            ax.plot(x, shares, drawstyle="steps-post", label=self._name(number), **props)
         for text, side, align in (("error", -1, "right"), ("correct", 1, "left")):
-            look = {"ha": align, "va": "bottom", "color": style.INK, "fontsize": style.TICK_SIZE}
-            ax.annotate(text, (0, 1.015), (5 * side, 0), textcoords="offset points", **look)
+            props = {"ha": align, "va": "bottom", "color": style.INK, "fontsize": style.TICK_SIZE}
+            ax.annotate(text, (0, 1.015), (5 * side, 0), textcoords="offset points", **props)
         ax.set(xlim=(-1.02, 1.02), ylim=(0, 1.09))  # space for the texts above
         labels.percent_axis(ax.yaxis)
         labels.plain_axis(ax.xaxis)
@@ -194,8 +193,7 @@ class WeightPathsDisplay(Display):
             At most 14 numbers of rows, counted from 0. None for the rows of the highest outlier scores.
         n_rows : int
             Number of rows to draw with rows=None.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_parameters({"n_rows": n_rows}, {"n_rows": integer(1, _MAX_ROWS)})
         check_is_fitted(model)
@@ -225,8 +223,8 @@ class WeightPathsDisplay(Display):
         low, high = self._limits()
         if self.others is not None:
             lower, median, upper = np.maximum(self.others, low)
-            look = {"color": style.FAINT, "alpha": 0.3, "linewidth": 6 if n_rounds == 1 else 0}
-            ax.fill_between(rounds, lower, upper, label="other rows, 5 % to 95 %", **look)
+            props = {"color": style.FAINT, "alpha": 0.3, "linewidth": 6 if n_rounds == 1 else 0}
+            ax.fill_between(rounds, lower, upper, label="other rows, 5 % to 95 %", **props)
             ax.plot(rounds, median, color=style.FAINT, linewidth=1.6, label="their median", **marker)
         colours = [style.COLOURS[number % len(style.COLOURS)] for number in range(len(self.paths))]
         drawn, width = np.maximum(self.paths, low), _window(n_rounds)
@@ -247,7 +245,7 @@ class WeightPathsDisplay(Display):
         return [mean], [f"a row, mean of {width} rounds"]
 
     def _limits(self) -> tuple[float, float]:
-        """Of the y axis: everything except weights near 0."""
+        """Return the limits of the y axis, which contain everything except weights near 0."""
         drawn = self.paths if self.others is None else np.concatenate([self.paths, self.others])
         high = max(float(drawn.max()), 1.0)
         low = min(float(drawn[drawn > 0].min(initial=1.0)), 1.0)

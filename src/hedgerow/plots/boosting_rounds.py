@@ -28,8 +28,8 @@ from hedgerow.plots.inputs import encode_labels
 Limits = tuple[float, float]
 
 _GRID = 240  # points of the grid of a region in either direction
-_FEW = 40  # points around which rings and outlines help; more of them hide one another
-_MOST_ROUNDS = 7  # of rounds=None: two rows of four panels, with the last
+_MAX_OUTLINED = 40  # points around which rings and outlines help; more of them hide one another
+_MAX_ROUNDS = 7  # of rounds=None: two rows of four panels, with the last
 _PALE_VERMILLION, _PALE_BLUE = "#FBE6D8", "#D8E9F4"
 
 
@@ -113,12 +113,11 @@ class BoostingRoundsDisplay:
             Number of rounds from the first, or the rounds to draw, counted from 1; None for the first 7.
         sample_weight : array of shape (n_samples,), optional
             The sample weights passed to `fit`, times the class weights if there were any.
-        ax, n_columns
-            As in `plot`.
+        ax, n_columns : as in `plot`
         """
         learners, alphas, steps = read_record(estimator)
         classes = np.asarray(estimator.classes_)
-        chosen = read_rounds(rounds, len(learners), _MOST_ROUNDS)
+        chosen = read_rounds(rounds, len(learners), _MAX_ROUNDS)
         points, names = read_points(X)
         signs = 2 * encode_labels(y, classes.tolist()) - 1
         if len(signs) != len(points):
@@ -161,15 +160,7 @@ class BoostingRoundsDisplay:
         return float((self.decisions != self.y).mean())
 
     def plot(self, ax: Any = None, *, n_columns: int = 4) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : None, matplotlib Axes or a sequence of them
-            None for a new figure, one Axes that is divided, or one per panel.
-        n_columns : int
-            Panels per row.
-        """
+        """Draw the panels; the parameters are those of `ShapeFunctionDisplay.plot`."""
         n_panels = len(self.rounds) + 1
         n_columns = style.even_columns(n_columns, n_panels)
         self.figure_, self.axes_, is_new = style.panels(ax, n_panels, n_columns, (2.45, 2.85), 0.45)
@@ -205,8 +196,8 @@ class BoostingRoundsDisplay:
         area = 150.0 * min(1.0, (30 / len(weights)) ** 0.75) * len(weights) * weights
         for sign, marker, colour in self._kinds():
             own = self.y == sign
-            look = {"color": colour, "edgecolor": "white", "linewidth": 0.5 if self._is_small else 0.0}
-            ax.scatter(*self.X[own].T, s=area[own], marker=marker, zorder=3, **look)
+            props = {"color": colour, "edgecolor": "white", "linewidth": 0.5 if self._is_small else 0.0}
+            ax.scatter(*self.X[own].T, s=area[own], marker=marker, zorder=3, **props)
         wrong = (votes != self.y) & self._is_small
         rings = {"facecolor": "none", "edgecolor": style.INK, "linewidth": 0.9, "zorder": 4}
         ax.scatter(*self.X[wrong].T, s=(np.sqrt(area[wrong]) + 7.0) ** 2, **rings)
@@ -217,7 +208,7 @@ class BoostingRoundsDisplay:
 
     @property
     def _is_small(self) -> bool:
-        return len(self.X) <= _FEW
+        return len(self.X) <= _MAX_OUTLINED
 
     @staticmethod
     def _kinds() -> list[tuple[int, Any, str]]:
@@ -229,8 +220,8 @@ class BoostingRoundsDisplay:
     @staticmethod
     def _name(ax: Any, title: str, note: str) -> None:
         ax.set_title(title, fontsize=style.TITLE_SIZE, color=style.INK, fontweight="bold", loc="left", pad=20)
-        look = {"fontsize": style.LABEL_SIZE, "color": style.INK, "va": "bottom"}
-        ax.annotate(note, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", **look)
+        props = {"fontsize": style.LABEL_SIZE, "color": style.INK, "va": "bottom"}
+        ax.annotate(note, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", **props)
 
     def _draw_legend(self) -> None:
         """Draw the legend below all panels of a new figure."""
@@ -244,8 +235,8 @@ class BoostingRoundsDisplay:
         if self._is_small:
             handles.append(line([], [], linestyle="", marker="o", markersize=11, **ring))
             labels.append("error")
-        look = {"loc": "outside lower center", "ncols": 3, "frameon": False, "labelcolor": style.INK}
-        self.figure_.legend(handles, labels, fontsize=style.LABEL_SIZE, **look)
+        props = {"loc": "outside lower center", "ncols": 3, "frameon": False, "labelcolor": style.INK}
+        self.figure_.legend(handles, labels, fontsize=style.LABEL_SIZE, **props)
 
 
 def _limits(values: Floats) -> Limits:
@@ -284,14 +275,14 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
     return learners, alphas, alphas * (_VOTING[algorithm].steepness_for(2) / 2)
 
 
-def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, most: int) -> list[int]:
-    """Numbers of the rounds to draw, from 1; None for all of them, up to `most`.
+def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, max_rounds: int) -> list[int]:
+    """Numbers of the rounds to draw, from 1; None for all of them, up to `max_rounds`.
 
     >>> read_rounds(None, 50, 7), read_rounds(2, 50, 7), read_rounds([1, 50], 50, 7)
     ([1, 2, 3, 4, 5, 6, 7], [1, 2], [1, 50])
     """
     if rounds is None:
-        return list(range(1, min(n_rounds, most) + 1))
+        return list(range(1, min(n_rounds, max_rounds) + 1))
     is_count = isinstance(rounds, int | np.integer)
     numbers: list[Any] = np.ravel(np.asarray(rounds, dtype=object)).tolist()
     if not numbers or not all(map(integer(1, n_rounds).test, numbers)):

@@ -40,7 +40,7 @@ _BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
 _VOTING = tuple(name for name, rule in RULES.items() if rule.prediction_type == "classes")
 _SLACK = 1 + 1e-9  # of two sums in another order
 # Label, colour and dashes of each bound, the same in every display. Dashes of lines that coincide alternate.
-LOOKS: dict[str, tuple[str, str, Any]] = {
+BOUND_STYLES: dict[str, tuple[str, str, Any]] = {
     "training": ("∏ Z ≥ training error", "#56B4E9", (0, (4, 4))),
     "exponential": ("exp(−2 ∑ γ²) ≥ training error", "#009E73", (4, (4, 4))),
     "vc": ("bound by VC dimension", "#CC79A7", (0, (2, 4))),
@@ -205,7 +205,7 @@ def has_missing(model: Any, X: Any) -> bool:
     )
 
 
-_LONGEST = 42  # letters of a bound's name
+_MAX_LETTERS = 42  # letters of a bound's name
 _WIDTH, _LABEL = 1.19, 0.14  # of the axis relative to the largest value, and of a label relative to the axis
 
 
@@ -253,8 +253,7 @@ class BoundsDisplay(Display):
         certificate : Certificate
         test_error : float, optional
             The error rate on test rows.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_parameters({"test_error": test_error}, {"test_error": number(0, 1) | none()})
         if not isinstance(certificate, Certificate):
@@ -272,7 +271,7 @@ class BoundsDisplay(Display):
         ).plot(ax)
 
     def _figure_size(self) -> tuple[float, float]:
-        longest = max(len(labels.shorten(name, _LONGEST)) for name in self.names)
+        longest = max(len(labels.shorten(name, _MAX_LETTERS)) for name in self.names)
         return 4.4 + 0.065 * longest, 1.2 + 0.3 * max(len(self.names), 2)
 
     def _draw(self, ax: Any) -> Legend:
@@ -286,7 +285,7 @@ class BoundsDisplay(Display):
             ax.barh(row, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
             end = label_start(min(value, 1.0), lines, _LABEL * right)
             labels.write_right_of(ax, format_bound(value), (end, row), zorder=4)
-        labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])
+        labels.name_bars(ax, [labels.shorten(name, _MAX_LETTERS) for name in self.names])
         line = style.DASHED | {"linewidth": 1.1, "color": style.INK, "zorder": 3}
         ax.axvline(self.chance, label=f"most frequent class: {self.chance:.4f}", **line)
         if self.test_error is not None:

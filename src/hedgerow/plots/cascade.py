@@ -95,8 +95,7 @@ class CascadeDisplay:
         background : image, optional
             Background of the features, of any size. By default the mean of the training objects, if
             available, otherwise uniform grey.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_parameters({"n_features": n_features}, _ALLOWED)
         if isinstance(estimator, BaseEstimator):
@@ -233,8 +232,8 @@ class CascadeDisplay:
         )  # fmt: skip
         _name(ax, "other windows that pass", "after stage")
         _stages_axis(ax, 0, len(totals) - 1)
-        look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "handlelength": 1.6}
-        ax.legend(loc="lower left", borderaxespad=0.1, **look)
+        props = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "handlelength": 1.6}
+        ax.legend(loc="lower left", borderaxespad=0.1, **props)
 
     def _draw_trees(self, ax: Any) -> None:
         numbers = np.arange(1, len(self.n_trees) + 1)

@@ -79,8 +79,8 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
         size = (side + left + (0.2 if has_text else 1.2), side + bottom)
         self.figure_, (panel,), _ = style.panels(ax, 1, 1, size)
         letters = style.TICK_SIZE + (1.0 if n_classes <= 5 else -0.5 if n_classes <= 9 else -1.5)
-        look = {"fontsize": letters, "linespacing": 1.25} | (options.get("text_kw") or {})
-        super().plot(include_values=has_text, ax=panel, colorbar=False, text_kw=look)
+        props = {"fontsize": letters, "linespacing": 1.25} | (options.get("text_kw") or {})
+        super().plot(include_values=has_text, ax=panel, colorbar=False, text_kw=props)
         self.im_.remove()  # replaced by rectangles, whose colours a dark page can change
         self._draw_cells(has_text)
         # a rotated name takes 15 points of the axis, a horizontal one its width
@@ -101,8 +101,8 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             colour = style.BLUE if true == predicted else style.VERMILLION
             opacity = _opacity(share, _OPACITY_BEHIND_TEXT if has_text else _OPACITY)
             corner = (predicted - width / 2, true - width / 2)
-            look = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
-            self.ax_.add_patch(rectangle(corner, width, width, **look))
+            props = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
+            self.ax_.add_patch(rectangle(corner, width, width, **props))
             if has_text:
                 number = f"{count:,}" if counts.dtype.kind in "iu" else f"{count:.3g}"
                 content = f"{number}\n{text.share(share, 0)}" if count else "0"
@@ -114,8 +114,8 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             spine.set(visible=self.text_ is None, color=style.FAINT)
         self.ax_.tick_params(length=0 if self.text_ is not None else 2)
         positions = list(range(0, len(names), step))
-        look = {"rotation": 45, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
-        self.ax_.set_xticks(positions, names[::step], **(look if is_rotated else {}))
+        props = {"rotation": 45, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
+        self.ax_.set_xticks(positions, names[::step], **(props if is_rotated else {}))
         self.ax_.set_yticks(positions, names[::step])
         text.name_axes(self.ax_, "Predicted label", "True label")
 
@@ -130,8 +130,8 @@ def _draw_key(ax: Any) -> None:
     rectangle = style.mpl("patches").Rectangle
     for level, share in enumerate(_KEY_SHARES):
         for column, colour in enumerate((style.BLUE, style.VERMILLION)):
-            look = {"facecolor": colour, "alpha": _opacity(share), "linewidth": 0}
-            key.add_patch(rectangle((column + 0.04, level + 0.04), 0.92, 0.92, **look))
+            props = {"facecolor": colour, "alpha": _opacity(share), "linewidth": 0}
+            key.add_patch(rectangle((column + 0.04, level + 0.04), 0.92, 0.92, **props))
     key.set(xlim=(0, 2), ylim=(0, len(_KEY_SHARES)))
     for spine in key.spines.values():
         spine.set_visible(False)
@@ -199,8 +199,7 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
             Test rows.
         n_bins : int
             Largest number of bins; rows with equal probabilities are in one bin.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         classes, codes = read_rows(estimator, X, y)
         return cls._make(predict_proba(estimator, X), codes, classes, n_bins).plot(ax)
@@ -217,15 +216,8 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
     ) -> Self:
         """Draw the calibration curve of predicted probabilities.
 
-        Parameters
-        ----------
-        y_true : array of shape (n_samples,)
-        y_prob : array of shape (n_samples,) or (n_samples, n_classes)
-            Probabilities of the second of two classes, or of all classes.
-        labels : sequence, optional
-            All classes in order; None for those in `y_true`.
-        n_bins, ax
-            As in `from_estimator`.
+        `y_prob` are those of the second of two classes, or of all classes; `n_bins` and `ax` are as in
+        `from_estimator`, and the others as in `RocCurveDisplay.from_predictions`.
         """
         classes, codes, found = read_predictions(y_true, y_prob, labels)
         if found.min() < 0 or found.max() > 1:
@@ -271,10 +263,10 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
         upper.lines[0].set(**style.DASHED)
         upper.legend(frameon=False, fontsize=style.TICK_SIZE, labelcolor=style.INK, loc="upper left")
         ends = np.maximum([self.prob_true - self.low, self.high - self.prob_true], 0)
-        look = {"fmt": "none", "color": style.BLUE, "elinewidth": 1.1, "capsize": 2.5, "zorder": 3}
-        upper.errorbar(self.prob_pred, self.prob_true, ends, **look)
-        look = {"bins": _HISTOGRAM_BINS, "range": (0.0, 1.0), "color": style.BLUE, "alpha": 0.45}
-        below.hist(self.y_prob, rwidth=0.92, **look)
+        props = {"fmt": "none", "color": style.BLUE, "elinewidth": 1.1, "capsize": 2.5, "zorder": 3}
+        upper.errorbar(self.prob_pred, self.prob_true, ends, **props)
+        props = {"bins": _HISTOGRAM_BINS, "range": (0.0, 1.0), "color": style.BLUE, "alpha": 0.45}
+        below.hist(self.y_prob, rwidth=0.92, **props)
         for panel in self.axes_:
             style.style_axes(panel)
             panel.set_xlim(-0.02, 1.02)

@@ -21,7 +21,7 @@ from hedgerow.text_table import format_mean, format_number
 _PERCENT_METRICS = ("accuracy", "balanced-accuracy")
 _PERCENT_NAMES = ("accuracy", "error", "share")  # in a label: the axis is in per cent
 
-Scores = dict[str, tuple[float, float]]  # mean and standard deviation by the title of the method
+MeanScores = dict[str, tuple[float, float]]  # mean and standard deviation by the title of the method
 
 
 @dataclass(eq=False)
@@ -63,8 +63,7 @@ class ScoresDisplay(Display):
         comparison : Comparison or Choice
         metric : str, optional
             The name of a metric; None for that of the choice, or for the first of the comparison.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         if isinstance(comparison, Comparison):
             known = [metric for row in comparison.rows for metric in row.scores]
@@ -85,7 +84,7 @@ class ScoresDisplay(Display):
         return cls.from_scores(found, metric, ax=ax)
 
     @classmethod
-    def from_scores(cls, scores: Scores, metric: str, *, ax: Any = None) -> Self:
+    def from_scores(cls, scores: MeanScores, metric: str, *, ax: Any = None) -> Self:
         """Draw scores by name.
 
         Parameters
@@ -93,8 +92,7 @@ class ScoresDisplay(Display):
         scores : dict of (mean, standard deviation)
         metric : str
             A name of `hedgerow.selection.METRICS`.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         found = metric_named(metric)
         if found is None:
@@ -140,9 +138,9 @@ class ScoresDisplay(Display):
         labels.name_axes(ax, f"{self.measure} ({better})", "")
 
 
-def _best_trials(choice: Choice, metric: str) -> Scores:
+def _best_trials(choice: Choice, metric: str) -> MeanScores:
     """The best trial of each method; the spread is known for the metric of the choice, and 0 for others."""
-    found: Scores = {}
+    found: MeanScores = {}
     for trial in choice.ranked:
         if metric in trial.scores and trial.title not in found:
             spread = trial.spread if metric == choice.metric and trial.spread is not None else 0.0
@@ -206,8 +204,7 @@ class CurvesDisplay(Display):
             A y label with "accuracy", "error" or "share" has an axis in per cent.
         log_x : bool
             Whether the x axis is logarithmic.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_parameters({"log_x": log_x}, {"log_x": flag()})
         points = np.asarray(x, dtype=np.float64)

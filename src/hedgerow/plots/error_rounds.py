@@ -13,7 +13,7 @@ from hedgerow.estimators.parameters import check_parameters, flag, number
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Legend
 from hedgerow.plots.bounds import (
-    LOOKS,
+    BOUND_STYLES,
     TEST_BOUNDS,
     TRAINING_BOUNDS,
     error_bounds,
@@ -99,8 +99,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
             "all" draws those that apply to the model, "auto" is "training" if the model has it, else None.
         delta : float
             The bounds of the test error hold with probability 1 - delta, for any one number of rounds.
-        log_rounds, ax
-            As in `plot`.
+        log_rounds, ax : as in `plot`
 
         Notes
         -----
@@ -163,7 +162,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
         if self.test_error is not None:
             self._draw_line(np.maximum(self.test_error, zero), "test error", style.VERMILLION)
         for name, values in self.bounds.items():
-            label, colour, dashes = LOOKS[name]
+            label, colour, dashes = BOUND_STYLES[name]
             known = np.flatnonzero(np.isfinite(values))
             self.ax_.plot(
                 known + 1, values[known], label=label, color=colour, linestyle=dashes, linewidth=1.8
@@ -182,8 +181,8 @@ class ErrorRoundsDisplay(RoundsDisplay):
         if self.test_error is not None:
             self._draw_line(self.test_error, "test error", style.VERMILLION)
         if start is not None:
-            look = style.DASHED | {"color": style.INK}
-            self.ax_.axvline(start, label=f"training error 0 from round {start:,}", **look)
+            props = style.DASHED | {"color": style.INK}
+            self.ax_.axvline(start, label=f"training error 0 from round {start:,}", **props)
         if self.test_error is not None:
             self._mark_test(self.test_error, start)
         labels.percent_axis(self.ax_.yaxis)

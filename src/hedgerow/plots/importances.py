@@ -24,7 +24,7 @@ _ALLOWED = {
     "max_rows": integer(1),
     "random_state": integer(0),
 }
-_LONGEST = 42  # letters of a column's name
+_MAX_LETTERS = 42  # letters of a column's name
 
 
 @dataclass(eq=False)
@@ -92,12 +92,9 @@ class ImportancesDisplay(Display):
             Columns to draw.
         n_repeats : int
             Permutations per column.
-        max_rows : int
-            Largest number of rows; of more, a random sample is used.
-        random_state : int
-            Seed of permutations and samples.
-        ax
-            As in `plot`.
+        max_rows, random_state : int
+            Largest number of rows; of more, a random sample is used. The seed of sample and permutations.
+        ax : as in `plot`
 
         References
         ----------
@@ -134,7 +131,7 @@ class ImportancesDisplay(Display):
         return [column for column in order if self.values[column] or spreads[column]] or order[:1]
 
     def _figure_size(self) -> tuple[float, float]:
-        longest = max(len(labels.shorten(self.names[column], _LONGEST)) for column in self.order)
+        longest = max(len(labels.shorten(self.names[column], _MAX_LETTERS)) for column in self.order)
         return 3.4 + 0.065 * longest, 0.85 + 0.27 * max(len(self.order), 2)
 
     def _draw(self, ax: Any) -> None:
@@ -145,7 +142,7 @@ class ImportancesDisplay(Display):
         ax.barh(positions, values, 0.68, color=style.BLUE, alpha=0.85, zorder=2)
         if self.spreads is not None:
             ax.hlines(positions, values - spreads, values + spreads, color=style.INK, linewidth=1.1, zorder=3)
-        labels.name_bars(ax, [labels.shorten(self.names[column], _LONGEST) for column in order])
+        labels.name_bars(ax, [labels.shorten(self.names[column], _MAX_LETTERS) for column in order])
         self._write_values(ax, values, spreads)
         more = f"\n{len(order)} of {len(self.names)} columns" if len(order) < len(self.names) else ""
         labels.name_axes(ax, self.measure + more, "")

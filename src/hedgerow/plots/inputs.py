@@ -136,12 +136,12 @@ def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
     return found
 
 
-def sample_rows(n_rows: int, most: int, seed: int) -> Integers:
-    """Positions of at most `most` rows, a random sample in increasing order."""
-    if n_rows <= most:
+def sample_rows(n_rows: int, max_rows: int, seed: int) -> Integers:
+    """Positions of at most `max_rows` rows, a random sample in increasing order."""
+    if n_rows <= max_rows:
         return np.arange(n_rows, dtype=np.int64)
     generator = np.random.default_rng(seed)
-    return np.sort(generator.choice(n_rows, most, replace=False)).astype(np.int64)
+    return np.sort(generator.choice(n_rows, max_rows, replace=False)).astype(np.int64)
 
 
 # --- labels and scores

@@ -93,11 +93,11 @@ def name_bars(ax: Any, names: Sequence[str]) -> None:
 
 
 def write_right_of(
-    ax: Any, text: str, at: tuple[float, float], *, shift: float = 4, color: str = style.INK, **look: Any
+    ax: Any, text: str, at: tuple[float, float], *, shift: float = 4, color: str = style.INK, **props: Any
 ) -> None:
     """Write a text right of a point."""
-    look = {"va": "center", "fontsize": style.TICK_SIZE, "color": color} | look
-    ax.annotate(text, at, (shift, 0), textcoords="offset points", **look)
+    props = {"va": "center", "fontsize": style.TICK_SIZE, "color": color} | props
+    ax.annotate(text, at, (shift, 0), textcoords="offset points", **props)
 
 
 def plain_ticks(n_ticks: int, *, whole: bool = False) -> Any:
@@ -188,8 +188,8 @@ def log_errors_axis(ax: Any, zero: float, high: float) -> None:
     ax.set_yscale("log")
     ax.set_ylim(zero, high)
     plain_log_ticks(ax.yaxis, zero, high, from_=1.4 * zero)  # space for the 0
-    look = {"fontsize": style.TICK_SIZE, "color": style.INK, "ha": "right", "va": "center"}
-    ax.annotate("0", (0, 0), (-6, 0), xycoords="axes fraction", textcoords="offset points", **look)
+    props = {"fontsize": style.TICK_SIZE, "color": style.INK, "ha": "right", "va": "center"}
+    ax.annotate("0", (0, 0), (-6, 0), xycoords="axes fraction", textcoords="offset points", **props)
 
 
 def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
@@ -217,9 +217,9 @@ def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()
     n_columns = legend_columns(names, _MORE * 72 * ax.get_position().width * ax.figure.get_figwidth())
     # Below tick labels and x label, whose height is known in points only.
     down = style.mpl("transforms").ScaledTranslation(0, -(_BELOW + shift) / 72, ax.figure.dpi_scale_trans)
-    look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "borderaxespad": 0.0}
-    look |= {"columnspacing": 1.6, "handlelength": 2.4, "ncols": n_columns, "loc": "upper center"}
-    ax.legend(handles, names, bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + down, **look)
+    props = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "borderaxespad": 0.0}
+    props |= {"columnspacing": 1.6, "handlelength": 2.4, "ncols": n_columns, "loc": "upper center"}
+    ax.legend(handles, names, bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + down, **props)
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
@@ -254,11 +254,11 @@ def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[st
     positions = spread(wanted, _LINE * style.TICK_SIZE / (0.9 * height))  # 0.9: a layout may shrink the axes
     moved = bool(np.any(np.abs(positions - wanted) * height > 2))
     arrow = {"arrowstyle": "-", "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-    look = {"fontsize": style.TICK_SIZE, "va": "center", "annotation_clip": False}
+    props = {"fontsize": style.TICK_SIZE, "va": "center", "annotation_clip": False}
     for name, colour, end, position in zip(names, colours, wanted, positions, strict=True):
         ax.annotate(
             name, (1.0, end), (1.045 if moved else 1.015, position), xycoords="axes fraction", color=colour,
-            arrowprops=arrow | {"color": colour} if moved else None, **look,
+            arrowprops=arrow | {"color": colour} if moved else None, **props,
         )  # fmt: skip
 
 

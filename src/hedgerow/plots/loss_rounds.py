@@ -41,13 +41,13 @@ class RoundsDisplay(Display):
     def _draw_line(self, values: Floats, name: str, colour: str, zorder: float = 3) -> None:
         """Draw a value per round; a single one is a dot."""
         marker = {"marker": "o", "markersize": 4} if len(values) == 1 else {}
-        look = {"color": colour, "linewidth": 1.8, "zorder": zorder} | marker
-        self.ax_.plot(np.arange(1, len(values) + 1), values, label=name, **look)
+        props = {"color": colour, "linewidth": 1.8, "zorder": zorder} | marker
+        self.ax_.plot(np.arange(1, len(values) + 1), values, label=name, **props)
 
     def _mark(self, number: int, value: float, marker: str, name: str, colour: str) -> None:
         """Mark the value of a round, and describe it in the legend."""
-        look = {"markersize": 6.5, "markeredgecolor": "white", "zorder": 5, "clip_on": False}
-        self.ax_.plot([number], [value], marker, color=colour, label=name, **look)
+        props = {"markersize": 6.5, "markeredgecolor": "white", "zorder": 5, "clip_on": False}
+        self.ax_.plot([number], [value], marker, color=colour, label=name, **props)
 
 
 def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, tuple[Any, Any]]:
@@ -115,8 +115,7 @@ class LossRoundsDisplay(RoundsDisplay):
             with `staged_predict`, whose root mean squared error is drawn.
         X_train, y_train, X_test, y_test : arrays or data frames, optional
             Training set, test set or both.
-        log_rounds, ax
-            As in `plot`.
+        log_rounds, ax : as in `plot`
         """
         check_parameters({"log_rounds": log_rounds}, {"log_rounds": flag()})
         check_is_fitted(model)

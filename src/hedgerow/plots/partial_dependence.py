@@ -84,7 +84,7 @@ def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[st
     return predict, [] if len(wanted) == 1 else [style.format_label(name) for name in classes], measure
 
 
-def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, most: int, seed: int) -> list[int]:
+def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, n_top: int, seed: int) -> list[int]:
     """The most important columns by `feature_importances_`, else by the effect of permuting them."""
     found = getattr(model, "feature_importances_", None)
     if found is None or len(found) != table.shape[1]:
@@ -94,7 +94,7 @@ def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, most: 
             permuted = np.random.default_rng((seed, column)).permutation(table.shape[0]).astype(np.int64)
             after = predict(inputs.native(inputs.with_column_from(table, column, permuted)))
             found[column] = np.abs(after - before).mean()
-    order = np.argsort(-np.asarray(found), kind="stable")[:most].tolist()
+    order = np.argsort(-np.asarray(found), kind="stable")[:n_top].tolist()
     kept = [int(column) for column in order if found[column] > 0]
     if not kept:
         raise ValueError("no column has any influence on the predictions: there is nothing to draw")
@@ -177,7 +177,7 @@ _ALLOWED = dict.fromkeys(("max_rows", "top"), integer(1)) | {
     "random_state": integer(0),
 }
 _MAX_ROWS = 40  # rows drawn with ice=True
-_LONGEST = 14  # letters of a category
+_MAX_LETTERS = 14  # letters of a category
 
 
 @dataclass(eq=False)
@@ -258,12 +258,9 @@ class PartialDependenceDisplay(FeatureDisplay):
             Largest number of values of a numeric column: quantiles from 1 % to 99 %.
         top : int
             Number of columns with `features=None`.
-        max_rows : int
-            Largest number of rows; of more, a random sample is used.
-        random_state : int
-            Seed of the sample.
-        ax
-            As in `plot`.
+        max_rows, random_state : int
+            Largest number of rows; of more, a random sample is used. Its seed.
+        ax : as in `plot`
         **options
             `ice` and `n_columns` of `plot`.
         """
@@ -291,16 +288,9 @@ class PartialDependenceDisplay(FeatureDisplay):
         return cls(found, outputs, names, measure, hasattr(model, "classes_")).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, ice: bool = False, n_columns: int = 3) -> Self:
-        """Draw the panels.
+        """Draw the panels, and with `ice` up to 40 single rows behind their mean, for one output only.
 
-        Parameters
-        ----------
-        ax : None, matplotlib Axes or a sequence of them
-            None for a new figure, one Axes that is divided, or one per panel.
-        ice : bool
-            Whether to draw up to 40 single rows behind their mean; for one output only.
-        n_columns : int
-            Panels per row.
+        The other parameters are those of `ShapeFunctionDisplay.plot`.
         """
         check_parameters({"ice": ice}, {"ice": flag()})
         self._shows_rows = ice and len(self.outputs) == 1
@@ -364,7 +354,7 @@ class PartialDependenceDisplay(FeatureDisplay):
 
 def _names(found: Dependence) -> list[str]:
     """Names below the dots of a column."""
-    names = [labels.shorten(name, _LONGEST) for name in found.dots or []]
+    names = [labels.shorten(name, _MAX_LETTERS) for name in found.dots or []]
     return [*names, "missing"] if names and found.missing is not None else names
 
 

@@ -17,11 +17,11 @@ from hedgerow.plots.inputs import predict_scores, read_predictions, read_rows
 
 _MAX_POINTS = 400  # of a curve that is drawn
 _GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is computed
-_NAMED = 3  # of more classes than colours, those of smallest area that have a colour and a name
+_N_NAMED = 3  # of more classes than colours, those of smallest area that have a colour and a name
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ClassCurve:
     """The curve of one class against the rest.
 
     Parameters
@@ -44,8 +44,8 @@ class Curve:
 
 @dataclass(eq=False)
 class _CurveDisplay(Display):
-    curves: list[Curve]
-    mean: Curve | None = None
+    curves: list[ClassCurve]
+    mean: ClassCurve | None = None
 
     _area: ClassVar[str]
     _axis_names: ClassVar[tuple[str, str]]
@@ -61,8 +61,7 @@ class _CurveDisplay(Display):
             With `predict_proba` or `decision_function`.
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             Test rows.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         classes, codes = read_rows(estimator, X, y)
         return cls._make(predict_scores(estimator, X), codes, classes).plot(ax)
@@ -80,8 +79,7 @@ class _CurveDisplay(Display):
             Scores of the second of two classes, or of all classes.
         labels : sequence, optional
             All classes in order; None for those in `y_true`.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         classes, codes, scores = read_predictions(y_true, y_score, labels)
         return cls._make(scores, codes, classes).plot(ax)
@@ -98,15 +96,15 @@ class _CurveDisplay(Display):
             is_class = codes == number
             x, y, area = cls._compute(is_class, scores[:, number])
             name = style.format_label(classes[number])
-            curves.append(Curve(name, *_thin(x, y), float(area), float(is_class.mean())))
+            curves.append(ClassCurve(name, *_thin(x, y), float(area), float(is_class.mean())))
         return cls(curves, cls._mean(curves) if len(curves) > 1 else None)
 
     @classmethod
-    def _mean(cls, curves: list[Curve]) -> Curve:
+    def _mean(cls, curves: list[ClassCurve]) -> ClassCurve:
         """Mean heights and mean area."""
         y = np.mean([cls._interpolate(curve) for curve in curves], axis=0)
         area, share = np.mean([[curve.area, curve.share] for curve in curves], axis=0)
-        return Curve("mean", _GRID, y, float(area), float(share))
+        return ClassCurve("mean", _GRID, y, float(area), float(share))
 
     @classmethod
     @abstractmethod
@@ -115,7 +113,7 @@ class _CurveDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def _interpolate(cls, curve: Curve) -> Floats:
+    def _interpolate(cls, curve: ClassCurve) -> Floats:
         """Heights of a curve on the grid."""
 
     @abstractmethod
@@ -131,15 +129,15 @@ class _CurveDisplay(Display):
         self._draw_chance(ax)
         handles = []
         for curve, colour in self._colours():
-            look = {"color": colour or style.FAINT, "linewidth": 1.8 if colour else 0.8}
-            (line,) = ax.plot(curve.x, curve.y, drawstyle=self._drawstyle, zorder=3 if colour else 2, **look)
+            props = {"color": colour or style.FAINT, "linewidth": 1.8 if colour else 0.8}
+            (line,) = ax.plot(curve.x, curve.y, drawstyle=self._drawstyle, zorder=3 if colour else 2, **props)
             handles += [line] if colour else []
         if self.mean is not None:
-            look = {"color": style.INK, "linewidth": 2.0, "linestyle": (0, (4, 1.5)), "zorder": 4}
+            props = {"color": style.INK, "linewidth": 2.0, "linestyle": (0, (4, 1.5)), "zorder": 4}
             x, y = self.mean.x, self.mean.y
             if self._drawstyle == "default":
                 x, y = np.append(0.0, x), np.append(0.0, y)
-            handles += ax.plot(x, y, drawstyle=self._drawstyle, **look)
+            handles += ax.plot(x, y, drawstyle=self._drawstyle, **props)
         ax.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015), aspect="equal")
         text.name_axes(ax, *self._axis_names)
         for axis in (ax.xaxis, ax.yaxis):
@@ -156,11 +154,11 @@ class _CurveDisplay(Display):
         ]
         return names + ([] if self.mean is None else [f"mean {self._area} {text.below_one(self.mean.area)}"])
 
-    def _colours(self) -> list[tuple[Curve, str | None]]:
+    def _colours(self) -> list[tuple[ClassCurve, str | None]]:
         """Every curve with its colour; of more curves than colours, only the worst have one."""
         if len(self.curves) <= len(style.COLOURS):
             return list(zip(self.curves, style.COLOURS, strict=False))
-        worst = np.argsort([curve.area for curve in self.curves], kind="stable")[:_NAMED].tolist()
+        worst = np.argsort([curve.area for curve in self.curves], kind="stable")[:_N_NAMED].tolist()
         colours = dict(zip(worst, style.COLOURS, strict=False))
         return [(curve, colours.get(number)) for number, curve in enumerate(self.curves)]
 
@@ -174,8 +172,8 @@ class RocCurveDisplay(_CurveDisplay):
 
     Parameters
     ----------
-    curves : list of Curve
-    mean : Curve or None
+    curves : list of ClassCurve
+    mean : ClassCurve or None
         The mean of several curves, and of their areas.
 
     Examples
@@ -194,7 +192,7 @@ class RocCurveDisplay(_CurveDisplay):
         return x, y, metrics.auc(x, y)
 
     @classmethod
-    def _interpolate(cls, curve: Curve) -> Floats:
+    def _interpolate(cls, curve: ClassCurve) -> Floats:
         """Straight lines between the points; of several at one x, the highest."""
         last = np.append(np.diff(curve.x) > 0, True)
         return np.asarray(np.interp(_GRID, curve.x[last], curve.y[last]), dtype=np.float64)
@@ -227,7 +225,7 @@ class PrecisionRecallDisplay(_CurveDisplay):
         return x, y, metrics.average_precision_score(is_class, scores)
 
     @classmethod
-    def _interpolate(cls, curve: Curve) -> Floats:
+    def _interpolate(cls, curve: ClassCurve) -> Floats:
         return curve.y[np.searchsorted(curve.x, _GRID)]
 
     def _draw_chance(self, ax: Any) -> None:

@@ -43,8 +43,7 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
         estimator : fitted regressor
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             Test rows.
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         check_is_fitted(estimator)
         if hasattr(estimator, "classes_"):
@@ -59,8 +58,7 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
         Parameters
         ----------
         y_true, y_pred : arrays of shape (n_samples,)
-        ax
-            As in `plot`.
+        ax : as in `plot`
         """
         actual, predicted = _read(y_true, "y_true"), _read(y_pred, "y_pred")
         if len(actual) != len(predicted):

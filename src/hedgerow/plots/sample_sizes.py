@@ -149,9 +149,9 @@ class SampleSizeDisplay(Display):
         self._line(self.test_error, zero, "test error", style.VERMILLION, zorder=4)
         self._line(self.train_error, zero, "training error", style.BLUE, zorder=4)
         for name, values in self.bounds.items():
-            label, colour, dashes = class_bounds.LOOKS[name]
+            label, colour, dashes = class_bounds.BOUND_STYLES[name]
             self._line(values, zero, label, colour, linestyle=dashes)
-        taken = [class_bounds.LOOKS[name][1] for name in self.bounds]
+        taken = [class_bounds.BOUND_STYLES[name][1] for name in self.bounds]
         free = [colour for colour in _OWN_COLOURS if colour not in taken]
         for i, (name, values) in enumerate(self.measures.items()):
             colour, marker = free[i % len(free)], _MARKERS[i % len(_MARKERS)]
@@ -173,14 +173,14 @@ class SampleSizeDisplay(Display):
         positive = [values[values > 0] for values in self._all()]
         return 0.5 * min((float(some.min()) for some in positive if some.size), default=1 / self.n_test)
 
-    def _line(self, values: Floats, zero: float, name: str, colour: str, **look: Any) -> None:
+    def _line(self, values: Floats, zero: float, name: str, colour: str, **props: Any) -> None:
         """The means over the repeats, and a band from the smallest to the largest value."""
         order = np.argsort(self.sizes)
         sizes, drawn = np.array(self.sizes)[order], values[order]
         band = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
         low, mean, high = drawn.min(axis=1), drawn.mean(axis=1), drawn.max(axis=1)
         self.ax_.fill_between(sizes, np.maximum(low, zero), np.maximum(high, zero), **band)
-        shown = {"linewidth": 1.7, "marker": "o", "markersize": 4, "zorder": 3} | look
+        shown = {"linewidth": 1.7, "marker": "o", "markersize": 4, "zorder": 3} | props
         self.ax_.plot(sizes, np.maximum(mean, zero), label=name, color=colour, clip_on=False, **shown)
 
 

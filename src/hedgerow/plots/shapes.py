@@ -15,7 +15,7 @@ from hedgerow.shapes import ShapeFunction, ShapeFunctions, shape_functions
 from hedgerow.table import read_table
 
 _MAX_FEATURES = 6  # with features=None
-_MAX_BARS, _LONGEST = 16, 14  # categories of a feature, and letters of a category
+_MAX_BARS, _MAX_LETTERS = 16, 14  # categories of a feature, and letters of a category
 
 
 @dataclass(eq=False)
@@ -79,8 +79,7 @@ class ShapeFunctionDisplay(FeatureDisplay):
             it is 0 or there is no X, the highest step less the lowest.
         target : class label, optional
             With more than two classes, the one to draw; None draws all.
-        ax, n_columns
-            As in `plot`.
+        ax, n_columns : as in `plot`
         """
         check_is_fitted(estimator)
         functions = (
@@ -141,8 +140,8 @@ class ShapeFunctionDisplay(FeatureDisplay):
         for output, colour in self._colours():
             ax.stairs(heights[output], borders, baseline=None, color=colour, linewidth=1.8, zorder=3)
             if len(self.outputs) == 1:
-                look = {"fill": True, "color": colour, "alpha": 0.13, "linewidth": 0, "zorder": 2}
-                ax.stairs(heights[output], borders, baseline=0, **look)
+                props = {"fill": True, "color": colour, "alpha": 0.13, "linewidth": 0, "zorder": 2}
+                ax.stairs(heights[output], borders, baseline=0, **props)
         if present.size:
             self._draw_deciles(ax, np.quantile(present, np.arange(0.1, 0.91, 0.1)))
         labels.plain_axis(ax.xaxis, 4)
@@ -170,7 +169,7 @@ class ShapeFunctionDisplay(FeatureDisplay):
 
 def _category_names(function: ShapeFunction) -> list[str]:
     names = [style.format_label(category) for category in function.categories or []]
-    return [labels.shorten(name, _LONGEST) for name in names]
+    return [labels.shorten(name, _MAX_LETTERS) for name in names]
 
 
 def _range(edges: Floats, present: Floats) -> tuple[float, float]:

@@ -278,8 +278,8 @@ def _result(
         means["biased_variance"], means["net_noise"] = 0.0, means["noise"]
     centre: NDArray[Any] = found.centre[0]
     if classes is not None:
-        shares = found.centre[: len(classes)].T
-        centre = shares if experiment.loss == "brier" else classes[np.argmax(shares, axis=1)]
+        fractions = found.centre[: len(classes)].T
+        centre = fractions if experiment.loss == "brier" else classes[np.argmax(fractions, axis=1)]
     return BiasVariance(
         name=type(experiment.estimator).__name__,
         loss=experiment.loss,

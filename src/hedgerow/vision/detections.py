@@ -157,8 +157,8 @@ def group_rectangles(
     best = np.full(len(first), -np.inf)
     np.maximum.at(best, cluster, values)
 
-    share = np.float32(1) / sizes.astype(np.float32)
-    means = np.rint(sums.astype(np.float32) * share[:, None]).astype(np.int64)
+    weight = np.float32(1) / sizes.astype(np.float32)
+    means = np.rint(sums.astype(np.float32) * weight[:, None]).astype(np.int64)
     means = np.clip(means, -_MAX_INT32 - 1, _MAX_INT32)  # rounding to float32 may exceed 32 bits by one
     kept = sizes > min_neighbors
     means, sizes, best = means[kept], sizes[kept], best[kept]

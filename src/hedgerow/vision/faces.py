@@ -156,7 +156,7 @@ def _merge_poses(faces: list[Face]) -> list[Face]:
 
 
 def _overlap(a: Face, b: Face) -> float:
-    """Return the share of the smaller rectangle that is inside the other one."""
+    """Return the fraction of the smaller rectangle that is inside the other one."""
     wide = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
     high = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
     return max(wide, 0) * max(high, 0) / min(a.width * a.height, b.width * b.height)

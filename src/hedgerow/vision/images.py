@@ -38,7 +38,7 @@ ImageLike: TypeAlias = "ArrayLike | Image.Image | str | os.PathLike[str]"
 _CHANNELS = {"rgb": (0, 2), "bgr": (2, 0)}  # indices of red and blue
 _STEP_16 = 257  # 65535 / 255: one step of 8 bits, in 16 bits
 _UNCONVERTED_MODES = {"L", "RGB", "RGBA", "F"}  # modes of Pillow that need no conversion
-_LARGEST = 2**31  # absolute value of a pixel of an integral image
+_MAX_PIXEL = 2**31  # absolute value of a pixel of an integral image
 
 
 class Box(NamedTuple):
@@ -315,8 +315,7 @@ def rectangle_sum(
     inside = (left >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
     inside &= (right < table.shape[1]) & (bottom < table.shape[0])
     _require_inside(inside, (left, top, wide, high), table.shape)
-    total = table[top, left] - table[top, right] - table[bottom, left] + table[bottom, right]
-    return np.asarray(total)
+    return np.asarray(table[top, left] - table[top, right] - table[bottom, left] + table[bottom, right])
 
 
 def tilted_sum(
@@ -332,11 +331,6 @@ def tilted_sum(
         The top corner.
     width, height : int or arrays of int
         Steps down to the right, and down to the left: the rectangle has 2 * width * height pixels.
-
-    Returns
-    -------
-    ndarray of int64
-        One sum for each rectangle.
 
     Examples
     --------
@@ -365,8 +359,8 @@ def _as_integers(image: ArrayLike) -> NDArray[np.int64]:
         raise ValueError(
             f"image must be integers of shape (height, width), got {pixels.dtype} {pixels.shape}"
         )
-    if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _LARGEST:
-        raise ValueError(f"image: absolute values of pixels must be below {_LARGEST}")
+    if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _MAX_PIXEL:
+        raise ValueError(f"image: absolute values of pixels must be below {_MAX_PIXEL}")
     what = f"the integral image of {pixels.shape[1]:,} x {pixels.shape[0]:,} pixels"
     require_memory(32 * pixels.size, what, "use a smaller image")
     return pixels.astype(np.int64)
@@ -384,8 +378,8 @@ def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
     for name, array in zip(("x", "y", "width", "height"), arrays, strict=True):
         if array.dtype.kind not in "iu":
             raise ValueError(f"{name}={array.tolist()!r} is not allowed: it must be integers")
-        if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _LARGEST:
-            raise ValueError(f"{name} must have absolute values below {_LARGEST}")
+        if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _MAX_PIXEL:
+            raise ValueError(f"{name} must have absolute values below {_MAX_PIXEL}")
     return [np.asarray(array) for array in np.broadcast_arrays(*(a.astype(np.int64) for a in arrays))]
 
 

@@ -22,7 +22,7 @@ from hedgerow.vision.scan import passing_windows
 N_ORIENTATIONS = 8  # four rotations and their mirror images
 _BATCH = 16  # images between two checks of the number of windows
 _MIN_PER_IMAGE = 4  # minimum of the limit of windows of one image
-_SPREAD = 3  # limit of windows of one image, relative to an equal share
+_SPREAD = 3  # limit of windows of one image, relative to equal numbers from all images
 _CACHE_BYTES = 1 << 30  # images cached in memory
 
 
@@ -79,13 +79,13 @@ class Miner:
 
         `callback` receives the number of windows after each batch.
         """
-        share = max(_MIN_PER_IMAGE, -(-_SPREAD * n_wanted // max(1, len(numbers))))
+        limit = max(_MIN_PER_IMAGE, -(-_SPREAD * n_wanted // max(1, len(numbers))))
         found: list[NDArray[np.uint8]] = []
         n_found = n_evaluated = n_passed = n_images = 0
         tasks = self._order(numbers, stage)
         for begin in range(0, len(tasks), _BATCH):
             batch = tasks[begin : begin + _BATCH]
-            for windows, evaluated, passed in self._scan_batch(batch, model, share, stage):
+            for windows, evaluated, passed in self._scan_batch(batch, model, limit, stage):
                 n_images += 1
                 n_evaluated, n_passed = n_evaluated + evaluated, n_passed + passed
                 found.append(windows[: n_wanted - n_found])
@@ -109,7 +109,7 @@ class Miner:
         return tasks
 
     def _scan_batch(
-        self, tasks: list[tuple[int, int]], model: CascadeModel, share: int, stage: int
+        self, tasks: list[tuple[int, int]], model: CascadeModel, limit: int, stage: int
     ) -> list[tuple[NDArray[np.uint8], int, int]]:
         results: list[Any] = [None] * len(tasks)
         images = [self._load(number) for number, _ in tasks]  # in one thread: sequences may be of any class
@@ -118,13 +118,13 @@ class Miner:
             for task in range(member, len(tasks), self.team.n_members):
                 number, orientation = tasks[task]
                 key = (1 << 62) + (stage << 40) + (number << 3) + orientation
-                results[task] = self._windows(reoriented(images[task], orientation), model, share, key)
+                results[task] = self._windows(reoriented(images[task], orientation), model, limit, key)
 
         self.team.together(work)
         return results
 
     def _windows(
-        self, grey: NDArray[np.uint8], model: CascadeModel, share: int, key: int
+        self, grey: NDArray[np.uint8], model: CascadeModel, limit: int, key: int
     ) -> tuple[NDArray[np.uint8], int, int]:
         """Return a selection of the passing windows of one image, and the numbers evaluated and passed."""
         width, height = self.window
@@ -144,7 +144,7 @@ class Miner:
         every = np.concatenate(positions_found)
         keys = np.empty(len(every), np.uint64)
         draw_rows(self.seed, MINING, key, keys)
-        chosen = every[np.argsort(keys, kind="stable")[:share]]
+        chosen = every[np.argsort(keys, kind="stable")[:limit]]
         windows = np.empty((len(chosen), height, width), np.uint8)
         for out, (level, x, y) in zip(windows, chosen.tolist(), strict=True):
             out[:] = levels[level][y : y + height, x : x + width]

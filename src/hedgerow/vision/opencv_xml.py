@@ -28,7 +28,7 @@ MAX_ELEMENTS = 1 << 19  # that file has 61,000
 MAX_DEPTH = 32  # cascades have 10
 MAX_TEXT = 1 << 20  # characters of one element
 MAX_ATTRIBUTES = 1 << 16  # cascades have one
-_LONGEST_NUMBER = 64  # characters
+_MAX_NUMBER_LETTERS = 64
 _INT32 = 1 << 31
 # The smallest double that becomes infinite in single precision: half a unit above the largest float32.
 _OVERFLOW = float(np.finfo(np.float32).max) + 2.0**103
@@ -110,7 +110,7 @@ class Element:
 
     def number(self, token: str) -> float:
         """Parse a token as a number that is finite in single precision."""
-        if len(token) > _LONGEST_NUMBER or not _NUMBER.fullmatch(token):
+        if len(token) > _MAX_NUMBER_LETTERS or not _NUMBER.fullmatch(token):
             raise self.error(f"{reprlib.repr(token)} is not allowed: it must be a number")
         value = float(token)
         if abs(value) >= _OVERFLOW:

@@ -1,9 +1,9 @@
 """One stage of a cascade: boosted trees on features of windows, and the threshold of their sum.
 
 A stage is boosted on positive and negative windows that pass all earlier stages. After every tree the
-threshold is set to the largest value at which the required share of the positive validation windows passes;
-the stage is complete when few enough negative validation windows pass (Viola and Jones 2001). Scores are
-computed as in the detector: float32 values of leaves, added in float64.
+threshold is set to the largest value at which the required fraction of the positive validation windows
+passes; the stage is complete when few enough negative validation windows pass (Viola and Jones 2001). Floats
+are computed as in the detector: float32 values of leaves, added in float64.
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleOptions, ScoredRows
 from hedgerow.boosting.callbacks import Round
@@ -30,8 +31,6 @@ RULES: dict[str, type[AdaBoostRule]] = {"discrete": DiscreteRule, "real": RealRu
 CRITERIA = {"discrete": "error", "real": "gini", "gentle": "gini"}
 _SLACK = np.float32(1e-5)  # tolerance of the detector below the threshold
 _ALL_WINDOWS = np.empty(0, np.uint32)
-
-Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class StageTree:
     right: NDArray[np.int32]
     values: NDArray[np.float32]
 
-    def scores(self, windows: WindowSet, features: Features) -> Scores:
+    def scores(self, windows: WindowSet, features: Features) -> Floats:
         """Return the values of the tree for all windows."""
         goes_left = [self._goes_left(windows, features, node) for node in range(len(self.feature))]
         scores = np.empty(windows.n)
@@ -102,7 +101,7 @@ class Stage:
 class FeatureLearner:
     """Fits trees on the features of windows to the targets of a boosting rule.
 
-    The lightest windows of each class, with at most a share `weight_trim` of its weight, are excluded from
+    The lightest windows of each class, with at most a fraction `weight_trim` of its weight, are excluded from
     the search (Friedman, Hastie and Tibshirani 2000). The stage ends if no split improves the criterion.
     """
 
@@ -130,7 +129,7 @@ class FeatureLearner:
 
 
 def _trim_weights(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
-    """Return the windows without the lightest of each class, a share `trim` of its weight; empty for all."""
+    """Return the windows without the lightest of each class, at most `trim` of its weight; empty for all."""
     if not trim:
         return _ALL_WINDOWS
     order = np.argsort(weight, kind="stable")
@@ -215,7 +214,7 @@ class StageBooster:
             split = nodes["split"][node]
             features[i] = split["column"]
             if is_haar:
-                thresholds[i] = self._between(int(features[i]), split)
+                thresholds[i] = self._midpoint(int(features[i]), split)
             else:
                 subsets[i] = split["goes_left"].astype("<u8").view("<u4")
             for side in range(2):
@@ -228,8 +227,8 @@ class StageBooster:
         values = np.array(leaves, np.float32)
         return StageTree(features, thresholds, subsets, children[0], children[1], values)
 
-    def _between(self, feature: int, split: np.void) -> np.float32:
-        """Return the middle between the values on both sides of a split."""
+    def _midpoint(self, feature: int, split: np.void) -> np.float32:
+        """Return the number halfway between the values on both sides of a split."""
         values = self.windows.values(self.features, feature)
         left = codes_left(split, self.coded.by_column[feature])
         below, above = values[left].max(), values[~left].min()

@@ -34,8 +34,8 @@ from hedgerow.vision.stage import Stage, StageBooster, StageOptions, empty_casca
 from hedgerow.vision.training_data import (
     ALLOWED,
     MIN_NEGATIVES,
+    CascadeData,
     StageReport,
-    TrainingData,
     TrainingLog,
     log_header,
     log_line,
@@ -62,13 +62,13 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     n_stages : int, default=20
         Maximum number of stages.
     min_hit_rate : float or list of float, default=0.995
-        Minimum hit rate d of a stage: the share of the positive validation windows that pass it, of those
+        Minimum hit rate d of a stage: the fraction of the positive validation windows that pass it, of those
         that pass all earlier stages. A list has one number per stage; its last one applies to all further
         stages.
     max_false_alarm : float or list of float, default=0.5
-        Maximum false-alarm rate f of a stage: the share of the negative validation windows that pass it.
+        Maximum false-alarm rate f of a stage: the fraction of the negative validation windows that pass it.
     target_false_alarm : float, optional
-        Training ends when at most this share of all windows of the images passes the cascade.
+        Training ends when at most this fraction of all windows of the images passes the cascade.
     max_learners : int, default=200
         Maximum number of weak classifiers of a stage.
     max_depth : int, default=1
@@ -81,8 +81,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     max_features : int, optional
         Number of candidate features, sampled anew for each stage; all by default.
     weight_trim : float, default=0.0
-        The lightest windows of each class, with at most this share of its weight, are excluded when a tree is
-        grown.
+        The lightest windows of each class, with at most this fraction of its weight, are excluded when a tree
+        is grown.
     scale_factor : float, default=1.1
         Ratio of consecutive window sizes when images are searched for negatives.
     jitter : int or Jitter, default=0
@@ -227,7 +227,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return self
 
     def _add_stage(
-        self, model: CascadeModel, data: TrainingData, miner: Miner, log: TrainingLog, team: Team
+        self, model: CascadeModel, data: CascadeData, miner: Miner, log: TrainingLog, team: Team
     ) -> CascadeModel:
         """Return the cascade with one more stage, or set `stop_reason_` and return it unchanged."""
         began = time.perf_counter()
@@ -269,15 +269,15 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self.stop_reason_, self._ended_early = reason, True
 
     def _mine(
-        self, miner: Miner, model: CascadeModel, data: TrainingData, log: TrainingLog
+        self, miner: Miner, model: CascadeModel, data: CascadeData, log: TrainingLog
     ) -> tuple[MinedWindows, MinedWindows] | None:
         """Mine training and validation negatives; None if there are too few, or if training is complete."""
         number = model.n_stages
-        share = self.validation_fraction / (1.0 - self.validation_fraction)
+        ratio = self.validation_fraction / (1.0 - self.validation_fraction)
         mined = []
         for n, numbers in (
             (self.n_negatives, data.train_images),
-            (max(MIN_NEGATIVES, round(self.n_negatives * share)), data.validation_images),
+            (max(MIN_NEGATIVES, round(self.n_negatives * ratio)), data.validation_images),
         ):
             mined.append(miner.mine(model, n, number, numbers, log.mining(number + 1, n)))
             found = mined[-1]
@@ -304,7 +304,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self,
         positives: tuple[NDArray[np.uint8], NDArray[np.uint8]],
         mined: tuple[MinedWindows, MinedWindows],
-        data: TrainingData,
+        data: CascadeData,
         log: TrainingLog,
         team: Team,
     ) -> tuple[Stage, Features]:
@@ -358,7 +358,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         values = self.get_params().items()
         return {name: to_json(value) for name, value in values if name not in _NOT_IN_KEY}
 
-    def _info(self, data: TrainingData) -> dict[str, Any]:
+    def _info(self, data: CascadeData) -> dict[str, Any]:
         return {
             "key": data.key,
             "seed": data.seed,
@@ -376,7 +376,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ModelFileError(f"checkpoint={str(self.checkpoint)!r} cannot be read: {error}") from error
 
     def _resume(
-        self, checkpoint: tuple[CascadeModel, dict[str, Any]] | None, data: TrainingData
+        self, checkpoint: tuple[CascadeModel, dict[str, Any]] | None, data: CascadeData
     ) -> CascadeModel:
         """Return the cascade of the checkpoint, or one without stages."""
         if checkpoint is None:

@@ -30,7 +30,7 @@ _POSITIVES, _IMAGES = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class CascadeData:
     """Windows, images and features.
 
     train, validation : uint8 (n, height, width), positives
@@ -55,13 +55,13 @@ class TrainingData:
 
 def read_training_data(
     positives: Any, negatives: Any, groups: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]
-) -> TrainingData:
+) -> CascadeData:
     """Read and split the data.
 
     The parameters are those of `CascadeTrainer`, with the seed as `random_state`; the settings enter the key.
     """
     window = check_window(parameters["window"])
-    seed, share = parameters["random_state"], parameters["validation_fraction"]
+    seed, fraction = parameters["random_state"], parameters["validation_fraction"]
     with _prefix_errors("positives"):
         samples = load_positives(
             positives,
@@ -75,12 +75,12 @@ def read_training_data(
         images = load_negatives(negatives, window)
     kind = parameters["features"]
     features = LBPFeatures(window) if kind == "lbp" else HaarFeatures(window, kind)
-    validation = validation_mask(samples.group, share, seed, _POSITIVES)
-    images_validation = validation_mask(np.arange(len(images)), share, seed, _IMAGES)
+    validation = validation_mask(samples.group, fraction, seed, _POSITIVES)
+    images_validation = validation_mask(np.arange(len(images)), fraction, seed, _IMAGES)
     digest = hashlib.sha256(repr([seed, sorted(settings.items()), images.digest()]).encode())
     digest.update(samples.images.tobytes())
     digest.update(samples.group.tobytes())
-    return TrainingData(
+    return CascadeData(
         samples.images[~validation],
         samples.images[validation],
         images,
@@ -102,7 +102,7 @@ def _prefix_errors(parameter: str) -> Iterator[None]:
         raise kind(f"{parameter}: {error}") from error
 
 
-def validation_mask(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
+def validation_mask(group: NDArray[Any], fraction: float, seed: int, purpose: int) -> NDArray[np.bool_]:
     """Return which entries are validation data: at least one of the groups, but not all.
 
     >>> validation_mask(np.array([7, 7, 8, 8, 9]), 0.3, 0, 0).tolist()
@@ -114,7 +114,7 @@ def validation_mask(group: NDArray[Any], share: float, seed: int, purpose: int) 
         raise ValueError(f"there is only {len(names)} {what}: at least 2 are required, one for validation")
     keys = np.empty(len(names), np.uint64)
     draw_rows(seed, HELD_OUT_WINDOWS, purpose, keys)
-    n = min(len(names) - 1, max(1, math.floor(share * len(names) + 0.5)))
+    n = min(len(names) - 1, max(1, math.floor(fraction * len(names) + 0.5)))
     selected = np.zeros(len(names), bool)
     selected[np.argsort(keys, kind="stable")[:n]] = True
     chosen: NDArray[np.bool_] = selected[index]
