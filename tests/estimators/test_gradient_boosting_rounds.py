@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import EarlyStopping, TimeLimit
+from hedgerow.boosting.folds import validation_rows
 from hedgerow.estimators import boosting_base
 from hedgerow.growing.grower import Quantiser
 from terminal import Terminal
@@ -139,7 +140,7 @@ def test_held_out_rows_are_a_function_of_the_seed_and_are_not_trained_on():
 def test_held_out_rows_act_as_an_evaluation_set():
     X, y = noisy()
     model = regressor(n_estimators=50, early_stopping=True, random_state=3).fit(X, y)
-    held = boosting_base.validation_rows(None, None, 500, 0.1, 3)
+    held = validation_rows(None, None, 500, 0.1, 3)
     rest = np.setdiff1d(np.arange(500), held)
     by_hand = regressor(n_estimators=50, early_stopping=True, random_state=0)
     by_hand.fit(X[rest], y[rest], eval_set=(X[held], y[held]))
@@ -167,7 +168,7 @@ def test_classes_are_held_out_in_proportion():
     X, y = classes(600, 3)
     kept = (y != 0) | (np.arange(600) % 4 == 0)
     X, y = X[kept], y[kept]
-    held = boosting_base.validation_rows(y.astype(float), None, len(y), 0.2, 0)
+    held = validation_rows(y.astype(float), None, len(y), 0.2, 0)
     np.testing.assert_allclose(np.bincount(y[held]) / np.bincount(y), 0.2, atol=0.02)
     model = classifier(early_stopping=True, validation_fraction=0.2, random_state=0).fit(X, y)
     assert model.model_.forest.count[0] == len(y) - len(held)

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from hedgerow.estimators.boosting_base import validation_rows
+from hedgerow.boosting.folds import validation_rows
 from hedgerow.estimators.targets import apply_class_weight, validate_weights
 from hedgerow.estimators.validation import (
     ClassTarget,

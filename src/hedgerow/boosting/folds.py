@@ -19,19 +19,51 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeRound
-from hedgerow.kernels.cpu.random import FOLDS, draw_rows
+from hedgerow.kernels.cpu.random import FOLDS, VALIDATION, draw_rows
 from hedgerow.losses.base import total_weight
 from hedgerow.threads import Team
 
 FOLD_COUNTS = (2, 4, 8, 16)
 NO_FOLD = 255
+
+
+class StratifiedOrder(NamedTuple):
+    """Rows class after class, each class in random order.
+
+    rows, rank, size : row numbers, the rank of each in its class, and the number of rows of its class.
+    draws : the random numbers by which rows are sorted, in the order of the table.
+
+    >>> order = StratifiedOrder.of(np.array([1, 0, 1, 1]), seed=0, purpose=FOLDS, first=0)
+    >>> order.rows.tolist(), order.rank.tolist(), order.size.tolist()
+    ([1, 3, 2, 0], [0, 0, 1, 2], [1, 3, 3, 3])
+    """
+
+    rows: Integers
+    rank: Integers
+    size: Integers
+    draws: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, classes: NDArray[np.integer[Any]], seed: int, purpose: int, first: int) -> "StratifiedOrder":
+        """Draw the order for class numbers (n,); `purpose` and `first` number the draws."""
+        draws = np.empty(len(classes), np.uint64)
+        draw_rows(seed, purpose, first, draws)
+        rows = np.lexsort((draws, classes))
+        counts = np.bincount(classes)
+        starts, of_rows = np.cumsum(counts) - counts, classes[rows]
+        return cls(rows, np.arange(len(classes)) - starts[of_rows], counts[of_rows], draws)
+
+
+def _groups(classes: Floats | None, rows: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+    """Return the class numbers of some rows, 0 without classes."""
+    return np.zeros(len(rows), np.intp) if classes is None else classes[rows].astype(np.intp)
 
 
 def draw_folds(
@@ -46,14 +78,34 @@ def draw_folds(
     [3, 0, 1, 3, 2, 2, 0, 1]
     """
     rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    draws = np.empty(len(rows), np.uint64)
-    draw_rows(seed, FOLDS, n_folds, draws)
-    groups = np.zeros(len(rows), np.intp) if classes is None else classes[rows].astype(np.intp)
-    order = np.lexsort((draws, groups))
-    order = order[np.bincount(groups)[groups[order]] > 1] if classes is not None else order
+    drawn = StratifiedOrder.of(_groups(classes, rows), seed, FOLDS, n_folds)
+    order = drawn.rows if classes is None else drawn.rows[drawn.size > 1]
     folds = np.full(n_rows, NO_FOLD, np.uint8)
     folds[rows[order]] = np.arange(len(order)) % n_folds
     return folds
+
+
+def validation_rows(
+    classes: Floats | None, sample_weight: Floats | None, n_rows: int, fraction: float, seed: int
+) -> RowNumbers:
+    """Draw rows for validation: the same fraction of every class, at least one row.
+
+    Rows of weight zero are not counted, so that they equal no rows. Every class is put into a random order,
+    and row i of its m rows gets the rank (i + 1/2) / m; the rows of lowest rank over all classes are taken.
+    The last row of a class stays in training.
+    """
+    rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+    drawn = StratifiedOrder.of(_groups(classes, rows), seed, VALIDATION, 0)
+    ranks = np.empty(len(rows))
+    ranks[drawn.rows] = np.where(drawn.rank < drawn.size - 1, (drawn.rank + 0.5) / drawn.size, 1.0)
+    n_validation = min(max(1, round(fraction * len(rows))), int(np.sum(ranks < 1)))
+    order = np.lexsort((drawn.draws, ranks))
+    if not n_validation:
+        raise ValueError(
+            f"validation_fraction={fraction} of n_samples={n_rows} rows leaves nothing to train on; "
+            "pass an eval_set or set early_stopping=False"
+        )
+    return np.sort(rows[order[:n_validation]]).astype(np.uint32)
 
 
 def count_held_out(classes: Floats | None, sample_weight: Floats | None, n_rows: int) -> int:
@@ -94,33 +146,23 @@ def fold_options(options: Any, fold: int) -> Any:
 
 
 class FoldTeams:
-    """The threads of the models: some models at once, each with some threads.
+    """The threads of the models: groups of them grow some models at once, each with some threads.
 
     Small tables gain nothing from several threads for one tree, but everything from several trees at once.
     """
 
     def __init__(self, team: Team, n_folds: int, stack: ExitStack, *, at_once: bool) -> None:
-        self._team = team
-        self._n_groups = min(team.n_members, n_folds) if at_once else 1
-        share = team.n_members // self._n_groups
-        groups = [Team(share, team.chunk_rows) for _ in range(self._n_groups)] if at_once else [team]
-        self.teams = [groups[fold % self._n_groups] for fold in range(n_folds)]
+        self.team = team
+        self.n_groups = min(team.n_members, n_folds) if at_once else 1
+        share = team.n_members // self.n_groups
+        groups = [Team(share, team.chunk_rows) for _ in range(self.n_groups)] if at_once else [team]
+        self.teams = [groups[fold % self.n_groups] for fold in range(n_folds)]
         for group in groups if at_once else []:
             stack.enter_context(group)
 
-    def run(self, task: Any) -> list[Any]:
-        """Call `task(fold)` for all folds; return the results in their order."""
-        results: list[Any] = [None] * len(self.teams)
-
-        def run_group(group: int) -> None:
-            for fold in range(group, len(self.teams), self._n_groups):
-                results[fold] = task(fold)
-
-        if self._n_groups == 1:
-            run_group(0)
-        else:
-            self._team.together(run_group, self._n_groups)
-        return results
+    def folds_of(self, group: int) -> range:
+        """Return the folds whose models a group of threads grows, one after the other."""
+        return range(group, len(self.teams), self.n_groups)
 
 
 class FoldTrainingRows:
@@ -143,7 +185,7 @@ class FoldTrainingRows:
         teams: FoldTeams,
     ) -> None:
         self._models, self._teams = models, teams
-        self._fitted: list[TreeRound] = []
+        self._fitted: list[Any] = [None] * len(models)  # the `TreeRound` of every model
         held_out = [_weight_of(y, weight, np.flatnonzero(folds == fold)) for fold in range(len(models))]
         self._trained = [math.fsum(held_out) - one for one in held_out]
         self.validation: FoldValidation | None = FoldValidation(
@@ -155,8 +197,13 @@ class FoldTrainingRows:
 
     def fit(self, gradients: None, iteration: int) -> TreeRound:
         """Grow the trees of all models; return them with their shares of the mean."""
-        models = self._models
-        self._fitted = self._teams.run(lambda fold: models[fold].fit(models[fold].gradients(), iteration))
+        models, teams = self._models, self._teams
+
+        def fit_group(group: int) -> None:
+            for fold in teams.folds_of(group):
+                self._fitted[fold] = models[fold].fit(models[fold].gradients(), iteration)
+
+        teams.team.together(fit_group, teams.n_groups)
         trees = [nodes.copy() for fitted in self._fitted for nodes in fitted.trees]
         for nodes in trees:
             nodes["value"] /= len(models)
@@ -164,7 +211,12 @@ class FoldTrainingRows:
 
     def update(self, fitted: TreeRound) -> None:
         """Add the trees of the round to the scores of their models."""
-        self._teams.run(lambda fold: self._models[fold].update(self._fitted[fold]))
+
+        def update_group(group: int) -> None:
+            for fold in self._teams.folds_of(group):
+                self._models[fold].update(self._fitted[fold])
+
+        self._teams.team.together(update_group, self._teams.n_groups)
 
     def mean_loss(self) -> float:
         """Return the mean loss of the rows that the models are fitted to."""

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import Callback, HistoryDict
+from hedgerow.boosting.folds import validation_rows
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, score_margins, supports_dask
@@ -24,7 +25,6 @@ from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 from hedgerow.estimators.parameters import Allowed, flag, integer, none, number, one_of
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.forest import TreeModel
-from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
@@ -392,31 +392,3 @@ def join_histories(before: HistoryDict, n_before: int, now: HistoryDict) -> Hist
         old = old + [math.nan] * (n_before - len(old))
         joined[name] = old + now.get(name, [math.nan] * n_now)
     return joined
-
-
-def validation_rows(
-    classes: Floats | None, sample_weight: Floats | None, n_rows: int, fraction: float, seed: int
-) -> RowNumbers:
-    """Draw rows for validation: the same fraction of every class, at least one row.
-
-    Rows of weight zero are not counted, so that they equal no rows. Every class is put into a random order,
-    and row i of its m rows gets the rank (i + 1/2) / m; the rows of lowest rank over all classes are taken,
-    but never all of a class.
-    """
-    rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    draws = np.empty(len(rows), np.uint64)
-    draw_rows(seed, VALIDATION, 0, draws)
-    members = np.zeros(len(rows)) if classes is None else classes[rows]
-    ranks = np.ones(len(rows))  # 1: stays in training
-    for group in np.unique(members):
-        positions = np.flatnonzero(members == group)
-        positions = positions[np.argsort(draws[positions], kind="stable")]
-        ranks[positions[:-1]] = (np.arange(len(positions) - 1) + 0.5) / len(positions)
-    n_validation = min(max(1, round(fraction * len(rows))), int(np.sum(ranks < 1)))
-    order = np.lexsort((draws, ranks))
-    if not n_validation:
-        raise ValueError(
-            f"validation_fraction={fraction} of n_samples={n_rows} rows leaves nothing to train on; "
-            "pass an eval_set or set early_stopping=False"
-        )
-    return np.sort(rows[order[:n_validation]]).astype(np.uint32)

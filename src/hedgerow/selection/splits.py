@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.boosting.folds import StratifiedOrder
 from hedgerow.estimators import validation
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table import read_table
@@ -181,7 +182,7 @@ def hold_out(
     if order is not None and order.groups is not None:
         return _whole_groups(order.groups, classes, fraction, seed, draw)
     n = len(classes)
-    drawn, rank, size = _drawn_order(classes, seed, HOLD_OUT, draw)
+    drawn, rank, size, _ = StratifiedOrder.of(classes, int(seed) % 2**63, HOLD_OUT, draw)
     # Row i of the m rows of a class has the quantile (i + 1/2) / m: the lowest of all classes are test rows.
     quantile = np.where(
         rank < size - 1, (rank + 0.5) / size, 2.0
@@ -307,7 +308,7 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0, *, order: RowOrder |
     if order is not None and order.groups is not None:
         number = _group_folds(order.groups, classes, folds, seed)
     else:
-        drawn, _, size = _drawn_order(classes, seed, FOLDS, 0)
+        drawn, _, size, _ = StratifiedOrder.of(classes, int(seed) % 2**63, FOLDS, 0)
         # Distributed in turn, class after class: two consecutive rows of a class are never in the same fold.
         number = np.empty(n, np.int64)
         number[drawn] = np.where(size > 1, np.arange(n) % folds, -1)
@@ -350,16 +351,3 @@ def _class_numbers(y: Any, task: str) -> Integers:
     if task == "regression":
         return np.zeros(len(y), np.int64)
     return np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _drawn_order(
-    classes: Integers, seed: int, purpose: int, first: int
-) -> tuple[Integers, Integers, Integers]:
-    """Return the rows class after class, each in random order, their ranks in the class, and its size."""
-    draws = np.empty(len(classes), np.uint64)
-    draw_rows(int(seed) % 2**63, purpose, first, draws)
-    order = np.lexsort((draws, classes))
-    counts = np.bincount(classes)
-    starts = np.cumsum(counts) - counts
-    sorted_classes = classes[order]
-    return order, np.arange(len(classes)) - starts[sorted_classes], counts[sorted_classes]
