@@ -1,6 +1,8 @@
 """Strict JSON: everything that a file may hold, and nothing else."""
 
 import json
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from hedgerow import GradientBoostingRegressor
 from hedgerow.io import ModelFileError
 from hedgerow.io.models import to_bytes
-from hedgerow.strict_json import JsonChecker, has_surrogate
+from hedgerow.strict_json import JsonChecker, Limits, has_surrogate, to_plain
 
 CHECK = JsonChecker()
 PLAIN = {"max_depth": 4, "max_bytes": 1000}
@@ -45,7 +47,56 @@ def test_texts_are_read_and_written_in_one_form():
     assert CHECK.parse(json.dumps(content, ensure_ascii=False), "the card") == content
 
 
+@dataclass(frozen=True)
+class Inner:
+    share: Annotated[float, Limits(0.0, 1.0)]
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: Annotated[str, Limits(printable=True)]
+    kind: Annotated[str, Limits(choices=("a", "b"))]
+    counts: dict[str, Annotated[int, Limits(0)]]
+    pairs: tuple[tuple[str, float], ...]
+    inner: Inner | None
+    parts: Annotated[tuple[Inner, ...], Limits(max_length=2)]
+    is_new: bool
+    extra: str = ""
+
+    def check_stored(self):
+        if len(self.pairs) != len(self.counts):
+            raise ValueError("as many pairs as counts are needed")
+
+
+RECORD = Outer("é", "a", {"x": 3}, (("p", 0.5),), Inner(0.25), (Inner(1.0),), True)
+
+
+def read_record(**changes):
+    content = json.loads(json.dumps(to_plain(RECORD))) | changes
+    del content["extra"]
+    return CHECK.read(Outer, content, "it", extra="given")
+
+
+def test_a_record_is_what_was_written():
+    assert read_record() == replace(RECORD, extra="given")
+    assert read_record(inner=None).inner is None
+
+
 VALUES = [
+    (lambda: read_record(more=1), "it must be a dict of name, kind, .*; 'more' is unknown"),
+    (lambda: read_record(name="\n"), "it: name must be printable"),
+    (lambda: read_record(kind="c"), "it: kind must be one of a, b; got 'c'"),
+    (lambda: read_record(counts=[]), r"it: counts must be a dict; got \[\]"),
+    (lambda: read_record(counts={"x": -1}), r"it: counts.x must be an integer in 0..9223372036854775807"),
+    (lambda: read_record(counts={"x": 1.0}), r"it: counts.x must be an integer"),
+    (lambda: read_record(pairs=[["p"]]), r"it: pairs\[0\] must have 2 entries; got \['p'\]"),
+    (lambda: read_record(pairs=[["p", "q"]]), r"it: pairs\[0\]\[1\] must be a finite number; got 'q'"),
+    (lambda: read_record(pairs=[]), "as many pairs as counts are needed"),
+    (lambda: read_record(inner={"share": 1.5}), "it: inner.share must be at most 1; got 1.5"),
+    (lambda: read_record(inner={}), "it: inner must be a dict of share; 'share' is missing"),
+    (lambda: read_record(parts=None), "it: parts must be a list; got None"),
+    (lambda: read_record(parts=[{"share": 0}] * 3), "it: parts must have at most 2 entries; got 3"),
+    (lambda: read_record(is_new=1), "it: is_new must be true or false; got 1"),
     (lambda: CHECK.entry({"n": True}, "n", int), "n must be int; got True"),
     (lambda: CHECK.entry({}, "n", int, type(None)), "n must be int or null; got nothing"),
     (lambda: CHECK.fields([], ["a"], "trial"), r"trial must be a dict of a; got \[\]"),

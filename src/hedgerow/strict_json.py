@@ -13,14 +13,33 @@ import json
 import math
 import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 _MAX_INTEGER = 2**64  # of a card or another object of the user
+_MAX_INT64 = 2**63 - 1
 _PLAIN_TYPES = (type(None), bool, int, float, str, list, dict)
 _PLAIN = "finite numbers of up to 64 bits, strings, True, False, None, and lists and dicts of them"
+
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a field of a dataclass allows besides its type, for `JsonChecker.read`: Annotated[int, Limits(0)].
+
+    Those of a list or a dict are also those of its entries.
+    """
+
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    choices: Sequence[str] | None = None
+    printable: bool = False
+    max_length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,9 @@ class JsonChecker:
             raise self.error(f"{what} must be one of {', '.join(allowed)}; got {reprlib.repr(value)}")
         return value
 
-    def number(self, value: Any, what: str, *, minimum: float = -math.inf) -> float:
+    def number(
+        self, value: Any, what: str, *, minimum: float = -math.inf, maximum: float = math.inf
+    ) -> float:
         """Return a finite number as a float.
 
         >>> JsonChecker().number(1, "spread")
@@ -140,6 +161,8 @@ class JsonChecker:
             raise self.error(f"{what} must be a finite number; got {reprlib.repr(value)}")
         if value < minimum:
             raise self.error(f"{what} must be at least {minimum:g}; got {value!r}")
+        if value > maximum:
+            raise self.error(f"{what} must be at most {maximum:g}; got {value!r}")
         return float(value)
 
     def integer(self, value: Any, what: str, minimum: int, maximum: int) -> int:
@@ -147,6 +170,93 @@ class JsonChecker:
         if type(value) is not int or not minimum <= value <= maximum:
             raise self.error(f"{what} must be an integer in {minimum}..{maximum}; got {reprlib.repr(value)}")
         return value
+
+    # --- dataclasses
+
+    def read(self, kind: type[Record], content: Any, what: str, **given: Any) -> Record:
+        """Return the dataclass that `to_plain` has written; its types say what a field may hold.
+
+        Parameters
+        ----------
+        kind : type
+            A dataclass of str, int, float and bool, other dataclasses, tuples and dicts of them, and None,
+            possibly with `Limits`. If it has a method `check_stored`, that is called; it raises ValueError
+            for values that contradict each other.
+        content : dict
+            It must have all fields except those that are `given`, and no others.
+        what : str
+            For messages.
+        **given
+            Values of fields that are not in the content.
+
+        Examples
+        --------
+        >>> @dataclass
+        ... class Point:
+        ...     name: str
+        ...     place: tuple[float, ...]
+        >>> JsonChecker().read(Point, {"name": "a", "place": [1, 2.5]}, "the point")
+        Point(name='a', place=(1.0, 2.5))
+        >>> JsonChecker().read(Point, {"name": "a", "place": [1, "2"]}, "the point")
+        Traceback (most recent call last):
+        ValueError: the point: place[1] must be a finite number; got '2'
+        """
+        return self._read(kind, content, what, ": ", given)
+
+    def _read(
+        self, kind: type[Record], content: Any, path: str, separator: str, given: Mapping[str, Any]
+    ) -> Record:
+        names = [one.name for one in fields(kind) if one.name not in given]  # type: ignore[arg-type]
+        self.fields(content, names, path)
+        types = get_type_hints(kind, include_extras=True)
+        values = {
+            name: self._value(types[name], content[name], f"{path}{separator}{name}", Limits())
+            for name in names
+        }
+        record = kind(**values, **given)
+        if hasattr(record, "check_stored"):
+            record.check_stored()
+        return record
+
+    def _value(self, kind: Any, value: Any, path: str, limits: Limits) -> Any:
+        """Check a value of a type; lists become tuples."""
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin is Annotated:
+            return self._value(inner[0], value, path, inner[1])
+        if origin in (UnionType, Union):
+            others = [one for one in inner if one is not NoneType]
+            return None if value is None else self._value(others[0], value, path, limits)
+        if origin is tuple:
+            return self._entries(inner, value, path, limits)
+        if origin is dict:
+            if type(value) is not dict:
+                raise self.error(f"{path} must be a dict; got {reprlib.repr(value)}")
+            names = [self.text(name, f"a name of {path}", printable=limits.printable) for name in value]
+            return {name: self._value(inner[1], value[name], f"{path}.{name}", limits) for name in names}
+        if is_dataclass(kind):
+            return self._read(kind, value, path, ".", {})  # type: ignore[arg-type] # a class
+        if kind is str and limits.choices is not None:
+            return self.choice(value, limits.choices, path)
+        if kind is str:
+            return self.text(value, path, printable=limits.printable, max_length=limits.max_length)
+        if kind is int:
+            return self.integer(
+                value, path, int(max(limits.minimum, -_MAX_INT64)), int(min(limits.maximum, _MAX_INT64))
+            )
+        if kind is float:
+            return self.number(value, path, minimum=limits.minimum, maximum=limits.maximum)
+        if kind is bool and type(value) is not bool:
+            raise self.error(f"{path} must be true or false; got {reprlib.repr(value)}")
+        return value
+
+    def _entries(self, kinds: tuple[Any, ...], value: Any, path: str, limits: Limits) -> tuple[Any, ...]:
+        items = self.items(value, path, max_length=limits.max_length)
+        if kinds[-1] is Ellipsis:
+            kinds = (kinds[0],) * len(items)
+        if len(items) != len(kinds):
+            raise self.error(f"{path} must have {len(kinds)} entries; got {reprlib.repr(items)}")
+        pairs = enumerate(zip(kinds, items, strict=True))
+        return tuple(self._value(kind, item, f"{path}[{i}]", limits) for i, (kind, item) in pairs)
 
     # --- objects of the user
 
@@ -199,6 +309,19 @@ class JsonChecker:
             }
         kind = "" if isinstance(value, int | float) else f", a {type(value).__name__}"
         raise self.error(f"{path} is {reprlib.repr(value)}{kind}; allowed are {_PLAIN}")
+
+
+def to_plain(record: Any) -> Any:
+    """Return a dataclass, and those in it, as dicts; tuples become lists.
+
+    >>> to_plain((Limits(minimum=0), 1))[0]["minimum"]
+    0
+    """
+    if is_dataclass(record):
+        return {one.name: to_plain(getattr(record, one.name)) for one in fields(record)}
+    if isinstance(record, dict):
+        return {name: to_plain(one) for name, one in record.items()}
+    return [to_plain(one) for one in record] if isinstance(record, list | tuple) else record
 
 
 def has_surrogate(text: str) -> bool:

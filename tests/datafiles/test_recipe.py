@@ -170,7 +170,8 @@ def changed(**changes):
 
 
 def one_column(**changes):
-    return changed(columns=[{"name": "a", "kind": "number", "parts": []} | changes])
+    column = {"name": "a", "kind": "number", "parts": [], "formats": [], "decimal": "", "kept": []}
+    return changed(columns=[column | changes])
 
 
 INVALID = {
@@ -198,10 +199,14 @@ INVALID = {
     "column is dropped": one_column(name="unit"),
     "feature twice": changed(
         columns=[
-            {"name": "d", "kind": "date", "parts": ["year"]},
-            {"name": "d.year", "kind": "number", "parts": []},
+            *one_column(name="d", kind="date", parts=["year"])["columns"],
+            *one_column(name="d.year")["columns"],
         ]
     ),
+    "unknown decimal sign": one_column(decimal=";"),
+    "unknown format": one_column(kind="date", parts=["year"], formats=["%Q"]),
+    "a format that is no text": one_column(kind="date", parts=["year"], formats=[1]),
+    "unknown encoding": changed(encoding="klingon"),
     "dropped no pairs": changed(dropped=[["a"]]),
     "reason no text": changed(dropped=[["a", 1]]),
     "notes no texts": changed(notes=[1]),

@@ -6,7 +6,7 @@ Labels have one of four kinds: "text" (objects of type str), "integer" (int64), 
 
 import reprlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,11 @@ from hedgerow.datafiles.findings import ReadOptions
 from hedgerow.datafiles.frames import frame_to_arrow
 from hedgerow.datafiles.inference import InferredColumn, clean_text, infer_column, infer_type
 from hedgerow.datafiles.typed_table import TypedTable
-from hedgerow.strict_json import JsonChecker
+from hedgerow.strict_json import JsonChecker, Limits, to_plain
 
-_CHECK = JsonChecker()
 TASKS = ("classification", "regression")
 LABELS = ("text", "integer", "boolean", "number")
 PLANNED = ("number", "boolean", "category", "date")
-_LISTS = ("columns", "dropped", "notes")
-_KEYS = ("target", "task", "labels_are", *_LISTS, "missing", "decimal", "encoding")
-_COLUMN_KEYS = ("name", "kind", "parts", "formats", "decimal", "kept")
 DECIMALS = ("", ".", ",")
 
 
@@ -61,16 +57,30 @@ class PlannedColumn:
     """
 
     name: str
-    kind: str
-    parts: tuple[str, ...] = ()
+    kind: Annotated[str, Limits(choices=PLANNED)]
+    parts: Annotated[tuple[str, ...], Limits(choices=PARTS)] = ()
     formats: tuple[str, ...] = ()
-    decimal: str = ""
+    decimal: Annotated[str, Limits(choices=DECIMALS)] = ""
     kept: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the features that it becomes."""
         return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
+
+    def check_stored(self) -> None:
+        """Raise ValueError if the parts or formats of a column that was read are not those of its kind."""
+        in_order = tuple(part for part in PARTS if part in self.parts)
+        if self.parts != in_order or bool(self.parts) != (self.kind == "date"):
+            raise ValueError(
+                f"the recipe: the parts {self.parts} are not those of a {self.kind} column; dates have "
+                f"{PARTS}"
+            )
+        for form in self.formats:
+            try:
+                format_pattern(form)
+            except DataFileError as error:
+                raise ValueError(f"the recipe: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -115,13 +125,13 @@ class Recipe:
     """
 
     target: str
-    task: str
+    task: Annotated[str, Limits(choices=TASKS)]
     columns: tuple[PlannedColumn, ...]
-    dropped: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    labels_are: str = "text"
+    dropped: tuple[tuple[str, Annotated[str, Limits(printable=True)]], ...] = ()
+    notes: Annotated[tuple[str, ...], Limits(printable=True)] = ()
+    labels_are: Annotated[str, Limits(choices=LABELS)] = "text"
     missing: tuple[str, ...] = ()
-    decimal: str = ""
+    decimal: Annotated[str, Limits(choices=DECIMALS)] = ""
     encoding: str = ""
 
     @property
@@ -256,27 +266,8 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as lists, texts and dictionaries, ready for JSON."""
-        return {
-            "target": self.target,
-            "task": self.task,
-            "labels_are": self.labels_are,
-            "columns": [
-                {
-                    "name": column.name,
-                    "kind": column.kind,
-                    "parts": list(column.parts),
-                    "formats": list(column.formats),
-                    "decimal": column.decimal,
-                    "kept": list(column.kept),
-                }
-                for column in self.columns
-            ],
-            "dropped": [list(pair) for pair in self.dropped],
-            "notes": list(self.notes),
-            "missing": list(self.missing),
-            "decimal": self.decimal,
-            "encoding": self.encoding,
-        }
+        content: dict[str, Any] = to_plain(self)
+        return content
 
     @classmethod
     def from_dict(cls, content: Any) -> "Recipe":
@@ -297,32 +288,24 @@ class Recipe:
         ValueError
             In one line, if a value is not one that `to_dict` returns.
         """
-        _CHECK.fields(content, _KEYS, "the recipe")
-        lists = {name: _CHECK.items(content[name], f"recipe: {name}") for name in _LISTS}
-        target = _CHECK.text(content["target"], "recipe: target")
-        columns = tuple(map(_planned, lists["columns"]))
-        dropped = tuple(map(_dropped, lists["dropped"]))
-        notes = tuple(_CHECK.text(note, "recipe: notes", printable=True) for note in lists["notes"])
-        task = _CHECK.choice(content["task"], TASKS, "recipe: task")
-        labels_are = _CHECK.choice(content["labels_are"], LABELS, "recipe: labels_are")
-        if (task == "regression") != (labels_are == "number"):
-            raise ValueError(f"recipe: labels_are={labels_are!r} contradicts the task {task!r}")
-        missing = tuple(
-            _CHECK.text(one, "recipe: missing") for one in _CHECK.items(content["missing"], "missing")
-        )
-        decimal = _CHECK.choice(content["decimal"], DECIMALS, "recipe: decimal")
-        encoding = _CHECK.text(content["encoding"], "recipe: encoding")
-        if encoding:
-            check_encoding(encoding)
-        recipe = cls(target, task, columns, dropped, notes, labels_are, missing, decimal, encoding)
-        if not columns:
-            raise ValueError("recipe: columns is empty; at least one is needed")
-        names = [target, *(column.name for column in columns), *(name for name, _ in dropped)]
-        for what, texts in (("column", names), ("feature", list(recipe.feature_names))):
+        return JsonChecker().read(cls, content, "the recipe")
+
+    def check_stored(self) -> None:
+        """Raise ValueError if parts of a recipe that was read contradict each other."""
+        if (self.task == "regression") != (self.labels_are == "number"):
+            raise ValueError(f"the recipe: labels_are={self.labels_are!r} contradicts the task {self.task!r}")
+        if self.encoding:
+            try:
+                check_encoding(self.encoding)
+            except DataFileError as error:
+                raise ValueError(f"the recipe: {error}") from error
+        if not self.columns:
+            raise ValueError("the recipe: columns is empty; at least one is needed")
+        names = [self.target, *(column.name for column in self.columns), *(name for name, _ in self.dropped)]
+        for what, texts in (("column", names), ("feature", list(self.feature_names))):
             if len(set(texts)) < len(texts):
                 double = next(text for text in texts if texts.count(text) > 1)
-                raise ValueError(f"recipe: the {what} {reprlib.repr(double)} occurs twice")
-        return recipe
+                raise ValueError(f"the recipe: the {what} {reprlib.repr(double)} occurs twice")
 
 
 def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]) -> list[Any]:
@@ -396,40 +379,3 @@ def to_labels(values: pa.ChunkedArray, name: str, labels: str) -> NDArray[Any]:
             f"the target {format_value(name)} holds {wrong.tolist()}, but its classes are whole numbers"
         )
     return numbers.astype(np.int64)
-
-
-# --- checks of a recipe from a file
-
-
-def _planned(entry: Any) -> PlannedColumn:
-    _CHECK.fields(entry, _COLUMN_KEYS, "recipe: a column")
-    name = _CHECK.text(entry["name"], "recipe: name")
-    kind = _CHECK.choice(entry["kind"], PLANNED, "recipe: kind")
-    listed = _CHECK.items(entry["parts"], "recipe: parts")
-    parts = tuple(_CHECK.choice(part, PARTS, "recipe: parts") for part in listed)
-    in_order = tuple(part for part in PARTS if part in parts)
-    if parts != in_order or bool(parts) != (kind == "date"):
-        raise ValueError(f"recipe: the parts {parts} are not those of a {kind} column; dates have {PARTS}")
-    formats, kept = (
-        tuple(_CHECK.text(one, f"recipe: {key}") for one in _CHECK.items(entry[key], f"recipe: {key}"))
-        for key in ("formats", "kept")
-    )
-    for form in formats:
-        _check_format(form)
-    return PlannedColumn(
-        name, kind, parts, formats, _CHECK.choice(entry["decimal"], DECIMALS, "recipe: decimal"), kept
-    )
-
-
-def _check_format(form: str) -> None:
-    try:
-        format_pattern(form)
-    except DataFileError as error:
-        raise ValueError(f"recipe: {error}") from error
-
-
-def _dropped(pair: Any) -> tuple[str, str]:
-    if len(_CHECK.items(pair, "recipe: an entry of dropped")) != 2:
-        raise ValueError(f"recipe: dropped must hold pairs of name and reason; got {reprlib.repr(pair)}")
-    name, reason = pair
-    return _CHECK.text(name, "recipe: dropped"), _CHECK.text(reason, "recipe: dropped", printable=True)

@@ -2,13 +2,13 @@
 
 import math
 import reprlib
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any
 
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 from hedgerow.selection.metrics import METRICS, Metric, metric_named
 from hedgerow.selection.splits import TASKS
-from hedgerow.strict_json import JsonChecker
+from hedgerow.strict_json import JsonChecker, Limits, to_plain
 from hedgerow.text_table import (
     WIDTH,
     fitting_columns,
@@ -22,19 +22,8 @@ FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
 _MAX_LENGTH = 10_000  # of texts and lists
 STATUSES = ("done", "cut short", "skipped", "failed")
-_KEYS = (
-    "format",
-    "task",
-    "metric",
-    "validation",
-    "trials",
-    "best",
-    "reason",
-    "seconds",
-    "budget",
-    "threshold",
-    "ensemble",
-)
+Text = Annotated[str, Limits(printable=True, max_length=_MAX_LENGTH)]
+NotNegative = Annotated[float, Limits(0.0)]
 
 
 @dataclass(frozen=True)
@@ -64,14 +53,14 @@ class Trial:
     'random forest (200 trees)'
     """
 
-    method: str
-    title: str
+    method: Annotated[str, Limits(choices=tuple(METHODS))]
+    title: Text
     parameters: dict[str, Any]
     scores: dict[str, float] = field(default_factory=dict)
-    spread: float | None = None
-    fit_seconds: float | None = None
-    status: str = "done"
-    note: str = ""
+    spread: NotNegative | None = None
+    fit_seconds: NotNegative | None = None
+    status: Annotated[str, Limits(choices=STATUSES)] = "done"
+    note: Text = ""
 
     @property
     def description(self) -> str:
@@ -93,7 +82,8 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return asdict(self)
+        content: dict[str, Any] = to_plain(self)
+        return content
 
     @classmethod
     def from_dict(cls, content: Any) -> "Trial":
@@ -105,17 +95,12 @@ class Trial:
         >>> Trial.from_dict(trial.to_dict()) == trial
         True
         """
-        _CHECK.fields(content, [one.name for one in fields(cls)], "a trial")
-        return cls(
-            _CHECK.choice(content["method"], tuple(METHODS), "method"),
-            _text(content["title"], "title"),
-            _parameters(content["parameters"]),
-            _scores(content["scores"]),
-            _optional_number(content["spread"], "spread"),
-            _optional_number(content["fit_seconds"], "fit_seconds"),
-            _CHECK.choice(content["status"], STATUSES, "status"),
-            _text(content["note"], "note"),
-        )
+        return _CHECK.read(cls, content, "the trial")
+
+    def check_stored(self) -> None:
+        """Raise ValueError for names of metrics or values of parameters that no trial has."""
+        _check_metrics(self.scores)
+        _check_parameters(self.parameters)
 
 
 @dataclass(frozen=True)
@@ -140,17 +125,17 @@ class Ensemble:
     Examples
     --------
     >>> found = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.30, 0.02, 0.004)
-    >>> Ensemble.from_dict(found.to_dict(), 3) == found
+    >>> Ensemble.from_dict(found.to_dict()) == found
     True
     """
 
-    members: tuple[int, ...]
-    weights: tuple[float, ...]
+    members: Annotated[tuple[int, ...], Limits(0, max_length=_MAX_LENGTH)]
+    weights: Annotated[tuple[float, ...], Limits(0.0, max_length=_MAX_LENGTH)]
     scores: dict[str, float]
-    spread: float
+    spread: NotNegative
     single_score: float
     difference: float
-    difference_spread: float
+    difference_spread: NotNegative
 
     @property
     def title(self) -> str:
@@ -159,31 +144,23 @@ class Ensemble:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {**asdict(self), "members": list(self.members), "weights": list(self.weights)}
+        content: dict[str, Any] = to_plain(self)
+        return content
 
     @classmethod
-    def from_dict(cls, content: Any, n_trials: int) -> "Ensemble":
+    def from_dict(cls, content: Any) -> "Ensemble":
         """Read the result of `to_dict`; ValueError, in one line, for other values."""
-        _CHECK.fields(content, [one.name for one in fields(cls)], "the ensemble")
-        members = _CHECK.items(content["members"], "members", max_length=n_trials)
-        weights = _CHECK.items(content["weights"], "weights", max_length=n_trials)
-        if len(members) < 2 or len(members) != len(weights) or len(set(map(repr, members))) < len(members):
+        return _CHECK.read(cls, content, "the ensemble")
+
+    def check_stored(self) -> None:
+        """Raise ValueError for members and weights that no ensemble has."""
+        _check_metrics(self.scores)
+        n = len(self.members)
+        if n < 2 or n != len(self.weights) or len(set(self.members)) < n:
             raise ValueError("an ensemble must have two different members or more, and a weight for each")
-        numbers = [_CHECK.number(one, "weights", minimum=0.0) for one in weights]
-        if abs(math.fsum(numbers) - 1.0) > 1e-6:
-            raise ValueError(f"the weights of an ensemble must have the sum 1; got {math.fsum(numbers)}")
-        spread, error = (
-            _CHECK.number(content[name], name, minimum=0.0) for name in ("spread", "difference_spread")
-        )
-        return cls(
-            tuple(_CHECK.integer(one, "members", 0, n_trials - 1) for one in members),
-            tuple(numbers),
-            _scores(content["scores"]),
-            spread,
-            _CHECK.number(content["single_score"], "single_score"),
-            _CHECK.number(content["difference"], "difference"),
-            error,
-        )
+        total = math.fsum(self.weights)
+        if abs(total - 1.0) > 1e-6:
+            raise ValueError(f"the weights of an ensemble must have the sum 1; got {total}")
 
 
 @dataclass(frozen=True)
@@ -222,16 +199,16 @@ class Choice:
     {'log-loss': 0.3}
     """
 
-    task: str
-    metric: str
-    validation: str
-    trials: tuple[Trial, ...]
+    task: Annotated[str, Limits(choices=TASKS)]
+    metric: Text
+    validation: Text
+    trials: Annotated[tuple[Trial, ...], Limits(max_length=_MAX_LENGTH)]
     best: Trial
-    reason: str
+    reason: Text
     model: Any
     seconds: float
-    budget: float | None = None
-    threshold: float | None = None
+    budget: NotNegative | None = None
+    threshold: NotNegative | None = None
     ensemble: Ensemble | None = None
     fit_seconds: float = field(default=math.nan, compare=False)
 
@@ -261,10 +238,8 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the model as numbers, texts, lists and dicts."""
-        content = {"format": FORMAT, **{name: getattr(self, name) for name in _KEYS[1:]}}
-        trials = [trial.to_dict() for trial in self.trials]
-        ensemble = self.ensemble and self.ensemble.to_dict()
-        return {**content, "trials": trials, "best": self.best.to_dict(), "ensemble": ensemble}
+        fields = {name: to_plain(getattr(self, name)) for name in _FIELDS}
+        return {"format": FORMAT, **fields}
 
     @classmethod
     def from_dict(cls, content: Any, model: Any = None) -> "Choice":
@@ -277,40 +252,41 @@ class Choice:
         >>> Choice.from_dict(kept.to_dict()) == kept
         True
         """
-        _CHECK.fields(content, _KEYS, "the choice")
+        _CHECK.fields(content, ("format", *_FIELDS), "the choice")
         if content["format"] != FORMAT:
             raise ValueError(f"the choice has the format {content['format']!r}; {FORMAT} can be read")
-        task = _CHECK.choice(content["task"], TASKS, "task")
-        metric = _text(content["metric"], "metric")
-        found = metric_named(metric)
-        if found is None or task not in found.tasks:
-            allowed = [name for name, one in METRICS.items() if task in one.tasks]
-            _CHECK.choice(metric, allowed, "metric")
-        entries = _CHECK.items(content["trials"], "trials", max_length=_MAX_LENGTH)
-        trials, best = tuple(map(Trial.from_dict, entries)), Trial.from_dict(content["best"])
-        if best not in trials or any(one.has_scores and metric not in one.scores for one in trials):
+        seconds = content["seconds"]
+        found = {name: content[name] for name in _FIELDS if name != "seconds"}
+        given = {
+            "model": model,
+            "seconds": math.nan if seconds is None else _CHECK.number(seconds, "seconds", minimum=0.0),
+            "fit_seconds": math.nan,
+        }
+        choice = _CHECK.read(cls, found, "the choice", **given)
+        return replace(choice, best=choice.trials[choice.trials.index(choice.best)])
+
+    def check_stored(self) -> None:
+        """Raise ValueError if the parts of a choice that was read contradict each other."""
+        found = metric_named(self.metric)
+        if found is None or self.task not in found.tasks:
+            allowed = [name for name, one in METRICS.items() if self.task in one.tasks]
+            _CHECK.choice(self.metric, allowed, "metric")
+        if self.best not in self.trials or any(
+            one.has_scores and self.metric not in one.scores for one in self.trials
+        ):
             raise ValueError("the best trial of the choice is not among its trials, or a trial has no score")
-        if not best.has_scores:
+        if not self.best.has_scores:
             raise ValueError("the best trial of the choice did not finish")
-        ensemble = content["ensemble"]
-        if ensemble is not None:
-            ensemble = Ensemble.from_dict(ensemble, len(trials))
-            if metric not in ensemble.scores or not all(trials[one].has_scores for one in ensemble.members):
-                raise ValueError("the ensemble of the choice has no score, or a member without one")
-        seconds = _optional_number(content["seconds"], "seconds")
-        return cls(
-            task,
-            metric,
-            _text(content["validation"], "validation"),
-            trials,
-            trials[trials.index(best)],
-            _text(content["reason"], "reason"),
-            model,
-            math.nan if seconds is None else seconds,
-            _optional_number(content["budget"], "budget"),
-            _optional_number(content["threshold"], "threshold"),
-            ensemble,
-        )
+        if self.ensemble is None:
+            return
+        members = [self.trials[one] for one in self.ensemble.members if one < len(self.trials)]
+        if len(members) < len(self.ensemble.members):
+            raise ValueError(
+                f"the members of the ensemble are {self.ensemble.members}, and the choice has "
+                f"{len(self.trials)} trials"
+            )
+        if self.metric not in self.ensemble.scores or not all(one.has_scores for one in members):
+            raise ValueError("the ensemble of the choice has no score, or a member without one")
 
     def __str__(self) -> str:
         return self.text()
@@ -353,35 +329,28 @@ class Choice:
 
 # --- checks of a choice from a file
 
-
-def _text(value: Any, what: str) -> str:
-    return _CHECK.text(value, what, printable=True, max_length=_MAX_LENGTH)
-
-
-def _scores(content: Any) -> dict[str, float]:
-    """Check a dict of names of metrics with numbers."""
-    scores = content if type(content) is dict else {}
-    _CHECK.fields(content, [name for name in scores if metric_named(str(name))], "scores")
-    return {name: _CHECK.number(value, f"the score {name}") for name, value in scores.items()}
+# The fields of a choice that are stored.
+_FIELDS = tuple(one.name for one in fields(Choice) if one.name not in ("model", "fit_seconds"))
 
 
-def _optional_number(value: Any, what: str) -> float | None:
-    return None if value is None else _CHECK.number(value, what, minimum=0.0)
+def _check_metrics(scores: dict[str, float]) -> None:
+    for name in scores:
+        if metric_named(name) is None:
+            raise ValueError(f"the scores have {reprlib.repr(name)}, which is not the name of a metric")
 
 
-def _parameters(value: Any) -> dict[str, Any]:
+def _check_parameters(parameters: dict[str, Any]) -> None:
     """Check a dict of names with numbers, texts, booleans or None."""
-    if type(value) is not dict or len(value) > 100:
-        raise ValueError(f"parameters must be a dict; got {reprlib.repr(value)}")
-    for name, one in value.items():
-        _text(name, "the name of a parameter")
+    if type(parameters) is not dict or len(parameters) > 100:
+        raise ValueError(f"parameters must be a dict; got {reprlib.repr(parameters)}")
+    for name, one in parameters.items():
+        _CHECK.text(name, "the name of a parameter", printable=True, max_length=_MAX_LENGTH)
         if type(one) is str:
-            _text(one, f"the parameter {name}")
+            _CHECK.text(one, f"the parameter {name}", printable=True, max_length=_MAX_LENGTH)
         elif type(one) in (int, float):
             _CHECK.number(one, f"the parameter {name}")
         elif one is not None and type(one) is not bool:
             raise ValueError(f"the parameter {name} must be a number or a text; got {reprlib.repr(one)}")
-    return dict(value)
 
 
 # --- text

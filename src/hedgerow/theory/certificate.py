@@ -8,20 +8,21 @@ afterwards.
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Annotated, Any
 
 from hedgerow.container import write_atomically
-from hedgerow.strict_json import JsonChecker
+from hedgerow.strict_json import JsonChecker, Limits, to_plain
 from hedgerow.text_table import format_table, printable, wrap
 from hedgerow.threads import cached_property
 
 FORMAT = 1  # of the JSON files
 HOLD_OUT = "hold-out"  # names of bounds from hold-out rows start with it
 WIDTH = 100  # columns of the text, on any terminal
+Probability = Annotated[float, Limits(0.0, 1.0)]
 ALWAYS = "The rows are independent draws from the distribution that new rows come from."
 
 
@@ -48,9 +49,9 @@ class Bound:
     """
 
     name: str
-    value: float
-    delta: float
-    n: int
+    value: Annotated[float, Limits(0.0)]
+    delta: Probability
+    n: Annotated[int, Limits(0)]
     found: str
     conditions: str
     proviso: str = ""
@@ -98,8 +99,8 @@ class Certificate:
     """
 
     model: str
-    delta: float
-    chance_error: float
+    delta: Probability
+    chance_error: Probability
     bounds: tuple[Bound, ...]
     inapplicable: tuple[InapplicableBound, ...] = ()
     of_training: tuple[tuple[str, float], ...] = ()
@@ -268,12 +269,10 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as numbers, strings and lists."""
-        fields = {
-            name: value
-            for name, value in asdict(self).items()
-            if value or name != "subject"  # most certificates are of the model itself
-        }
-        return {"format": FORMAT, "condition of all bounds": ALWAYS, **fields}
+        content = {"format": FORMAT, "condition of all bounds": ALWAYS, **to_plain(self)}
+        if not self.subject:  # most certificates are of the model itself
+            del content["subject"]
+        return content
 
     @classmethod
     def from_dict(cls, content: Any) -> "Certificate":
@@ -282,20 +281,11 @@ class Certificate:
             raise ValueError(f"not a certificate of format {FORMAT}")
         if content["format"] != FORMAT:
             raise ValueError(f"not a certificate of format {FORMAT}; got format {content['format']!r}")
+        skipped = ("format", "condition of all bounds")
+        values = {name: value for name, value in content.items() if name not in skipped}
         try:
-            skipped = ("format", "condition of all bounds")
-            fields = {name: value for name, value in content.items() if name not in skipped}
-            fields["bounds"] = tuple(Bound(**_typed(bound)) for bound in fields["bounds"])
-            fields["inapplicable"] = tuple(
-                InapplicableBound(**_typed(bound)) for bound in fields["inapplicable"]
-            )
-            fields["of_training"] = tuple(
-                (_CHECKER.text(name, "name"), _CHECKER.number(value, name))
-                for name, value in fields["of_training"]
-            )
-            fields["notes"] = tuple(_CHECKER.text(note, "note") for note in fields["notes"])
-            return cls(**_typed(fields))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return _CHECKER.read(cls, {"subject": "", **values}, "it")
+        except ValueError as error:
             raise ValueError(f"not a valid certificate: {error}") from error
 
     def save(self, path: str | Path) -> None:
@@ -321,19 +311,6 @@ class Certificate:
 
 
 _CHECKER = JsonChecker()
-
-
-def _typed(fields: dict[str, Any]) -> dict[str, Any]:
-    """Check the types of fields of a file by their names."""
-    for name, value in fields.items():
-        if name in ("value", "delta", "chance_error"):
-            if _CHECKER.number(value, name, minimum=0.0) > 1 and name != "value":
-                raise ValueError(f"{name} must be at most 1; got {value}")
-        elif name == "n":
-            _CHECKER.integer(value, name, 0, 2**63 - 1)
-        elif name not in ("bounds", "inapplicable", "of_training", "notes"):
-            _CHECKER.text(value, name)
-    return fields
 
 
 def _wrapped(paragraphs: list[str], width: int) -> list[str]:
