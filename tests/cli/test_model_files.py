@@ -17,9 +17,11 @@ from hedgerow.cli.output import Output, plain
 from hedgerow.cli.table_model import read_model
 from hedgerow.datafiles import inference
 from hedgerow.datafiles.inference import infer_column
+from hedgerow.datafiles.recipe import PlannedColumn
 from hedgerow.datasets import make_gaussian
 from hedgerow.io import load_card, load_certificate, save
 from hedgerow.selection import Choice
+from hedgerow.strict_json import to_plain
 
 FAILED, WRONG_USAGE = errors.FAILED, errors.WRONG_USAGE
 
@@ -108,7 +110,7 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
     capsys.readouterr()
     assert main(["report", "d.hedgerow", "t.csv", "--out", "d.html"]) == FAILED
     printed = capsys.readouterr().err
-    assert "the card of the model is damaged: status must be one of" in printed
+    assert "the card of the model is damaged: the choice: best.status must be one of" in printed
     assert not (folder / "d.html").exists()
 
 
@@ -205,7 +207,7 @@ def test_a_leak_that_misses_a_rare_class_is_reported(folder, capsys):
 @pytest.mark.parametrize(
     "change",
     [
-        {"columns": [{"name": "b", "kind": "number", "parts": []}]},
+        {"columns": [to_plain(PlannedColumn("b", "number"))]},
         {"task": "regression", "labels_are": "number"},
     ],
 )
