@@ -171,8 +171,42 @@ CASES = {
         {"a": [1234, 2500]},
         options=ReadOptions(decimal="."),
     ),
-    "points stay decimal without any comma": Case(
-        "a.csv", lines("a;b", "1.234;x"), {"a": [1.234]}, silent=True
+    "points that nothing decides in a file of semicolons": Case(
+        "a.csv",
+        lines("a;b", "1.234;x", "2.345;y", "12;z"),
+        {"a": [1234, 2345, 12]},
+        says=("'1.234' are read as 1234", "nothing in the file decides; --decimal . reads them"),
+    ),
+    "the same with a stated decimal sign": Case(
+        "a.csv",
+        lines("a;b", "1.234;x", "2.345;y", "12;z"),
+        {"a": [1.234, 2.345, 12.0]},
+        options=ReadOptions(decimal="."),
+        silent=True,
+    ),
+    "the same beside a column of decimal points": Case(
+        "a.csv", lines("a;b", "1.234;0.5", "2.345;1.25"), {"a": [1.234, 2.345]}, silent=True
+    ),
+    "the same beside a column of decimal commas": Case(
+        "a.csv",
+        lines("a;b", "1.234;0,5", "12;1,25"),
+        {"a": [1234, 12]},
+        says=("'1.234' are read as 1234", "the other columns decide; --decimal . reads them"),
+    ),
+    "three digits after a zero are decimals": Case(
+        "a.csv", lines("a;b", "0.234;x", "1.345;y"), {"a": [0.234, 1.345]}, silent=True
+    ),
+    "three digits after a zero and a comma are decimals": Case(
+        "a.csv", lines("a|b", "0,234|x", "1,345|y"), {"a": [0.234, 1.345]}
+    ),
+    "commas that nothing decides in a file of commas": Case(
+        "a.csv",
+        lines("a,b", '"1,234",x', '"2,345",y', "12,z"),
+        {"a": [1234, 2345, 12]},
+        says=("'1,234' are read as 1234", "nothing in the file decides; --decimal , reads them"),
+    ),
+    "points without any comma in a file of commas stay decimal": Case(
+        "a.csv", lines("a,b", "1.234,x"), {"a": [1.234]}, silent=True
     ),
     "dollars": Case(
         "a.csv", lines("a|b", "$1,200.50|x", "-$5|y"), {"a": [1200.5, -5.0]}, says=("'$1,200.50'",)
@@ -301,6 +335,17 @@ CASES = {
     "a day that does not exist stays text": Case(
         "a.csv", lines("a,b", "31.2.2024,1", "1.3.2024,2"), {"a": ["31.2.2024", "1.3.2024"]}
     ),
+    # --- names that begin as files of other formats
+    **{
+        f"a column called {name}": Case(
+            "a.csv", lines(f"{name},b,c", "1,2,x", "3,4,y"), {name: [1, 3], "b": [2, 4]}, silent=True
+        )
+        for name in (
+            *("PARENT", "PAR1", "ARROW1", "FEA1", "ORCID", "RDA", "RDX2", "GIF8", "GIF89a", "BZh", "BZh9"),
+            *("Obj", "Rar!", "%PDF", "@relation"),
+        )
+    },
+    "a column called DUCK": Case("a.csv", lines("animals,DUCK,b", "x,1,2"), {"DUCK": [1]}, silent=True),
     # --- layout
     "title and blank lines": Case(
         "a.csv",

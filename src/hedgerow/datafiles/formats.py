@@ -17,7 +17,7 @@ from hedgerow.datafiles.errors import DataFileError, one_line
 # Formats that can be read. Whether the rest of the file is complete is checked when it is read.
 PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1, TEXT = "parquet", "arrow", "stream", "feather", "text"
 ZIP, SQLITE, DUCKDB, JSON_LINES = "zip", "sqlite", "duckdb", "json"
-_READ = {
+_READ = {  # magics of letters only also begin lines of names: see _is_binary
     b"PAR1": PARQUET,
     b"ARROW1": ARROW_FILE,
     b"FEA1": FEATHER_1,
@@ -29,19 +29,21 @@ _AS_CSV = "save it as CSV or Parquet"
 _FOREIGN = {
     b"PARE": "an encrypted Parquet file; decrypt it first",
     b"\xd0\xcf\x11\xe0": f"an old Excel or Office file; {_AS_CSV}",
-    b"%PDF": f"a PDF document; {_AS_CSV}",
+    b"%PDF-": f"a PDF document; {_AS_CSV}",
     b"\x93NUMPY": f"a NumPy array; {_AS_CSV} with named columns",
     b"\x89HDF": f"an HDF5 file; {_AS_CSV}",
     b"Obj\x01": f"an Avro file; {_AS_CSV}",
     b"ORC": f"an ORC file; {_AS_CSV}",
     b"\x89PNG": "an image (PNG), not a table",
     b"\xff\xd8\xff": "an image (JPEG), not a table",
-    b"GIF8": "an image (GIF), not a table",
-    b"RDX": f"an R data file; {_AS_CSV}",
-    b"RDA": f"an R data file; {_AS_CSV}",
+    b"GIF87a": "an image (GIF), not a table",
+    b"GIF89a": "an image (GIF), not a table",
     b"7z\xbc\xaf": "a 7z archive; decompress it first",
     b"Rar!": "a RAR archive; decompress it first",
 }
+_R_DATA = re.compile(rb"RD[XA][23]\n[XAB]\n")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that text does not hold
+_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|svg|table)\b", re.IGNORECASE)
 _JSON_OBJECT = re.compile(rb'\s*\{\s*["}]')
 _JSON = re.compile(rb'\s*\[\s*([\[{"\]]|-?\d)')
@@ -71,13 +73,25 @@ _COMPRESSED: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
+def _compression(head: bytes) -> tuple[str, Callable[[bytes], bytes]] | None:
+    for magic, found in _COMPRESSED.items():
+        if head.startswith(magic) and (magic != b"BZh" or _BZIP2.match(head)):
+            return found
+    return None
+
+
+def _is_binary(head: bytes, magic: bytes) -> bool:
+    """Return whether bytes that hold a magic are not text: PARENT,age begins as an encrypted Parquet file."""
+    return len(head) <= len(magic) or bool(_CONTROL.search(head))
+
+
 def is_compressed(head: bytes) -> bool:
     """Return whether the first bytes are those of a compressed file.
 
     >>> is_compressed(gzip.compress(b"a,b"))
     True
     """
-    return head.startswith(tuple(_COMPRESSED))
+    return _compression(head) is not None
 
 
 def decompress(data: bytes) -> bytes:
@@ -86,31 +100,32 @@ def decompress(data: bytes) -> bytes:
     >>> decompress(gzip.compress(b"a,b")), decompress(b"a,b")
     (b'a,b', b'a,b')
     """
-    for magic, (name, function) in _COMPRESSED.items():
-        if data.startswith(magic):
-            try:
-                return function(data)
-            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-                raise DataFileError(
-                    f"its {name} compression is damaged or truncated ({one_line(error, 80)}); "
-                    "download or write the file again"
-                ) from error
-    return data
+    found = _compression(data[:_HEAD])
+    if found is None:
+        return data
+    name, function = found
+    try:
+        return function(data)
+    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise DataFileError(
+            f"its {name} compression is damaged or truncated ({one_line(error, 80)}); "
+            "download or write the file again"
+        ) from error
 
 
 def detect_format(data: bytes) -> str:
-    """Return the format, one of the constants of this module; raise DataFileError for other formats.
+    r"""Return the format, one of the constants of this module; raise DataFileError for other formats.
 
-    >>> detect_format(b"PAR1..."), detect_format(b"a,b")
+    >>> detect_format(b"PAR1\x15\x04"), detect_format(b"PAR1,a,b")
     ('parquet', 'text')
     """
     head = data[:_HEAD]
     for magic, kind in _READ.items():
-        if head.startswith(magic):
+        if head.startswith(magic) and _is_binary(head, magic):
             return kind
     if head.startswith(b"\xff\xff\xff\xff") and len(head) >= 8:
         return ARROW_STREAM
-    if head[8:12] == b"DUCK":
+    if head[8:12] == b"DUCK" and _is_binary(head, head[:12]):
         return DUCKDB
     if _JSON_OBJECT.match(head.removeprefix(b"\xef\xbb\xbf")):
         return JSON_LINES
@@ -122,19 +137,21 @@ def detect_format(data: bytes) -> str:
 def _foreign(head: bytes) -> str | None:
     """Return a description of a format that cannot be read; None if none is recognised."""
     for magic, name in _FOREIGN.items():
-        if head.startswith(magic):
+        if head.startswith(magic) and (magic == b"%PDF-" or _is_binary(head, magic)):
             return name
+    if _R_DATA.match(head):
+        return f"an R data file; {_AS_CSV}"
     if re.match(rb"\x80[\x02-\x06][\x80-\x98\]}(cK\x95]", head):
         return f"a Python pickle, which is never loaded because it can run code; {_AS_CSV}"
     if b'{"__metadata__"' in head[8:32] and b'"hedgerow"' in head:
         return "a Hedgerow model, not data; pass the model and the data in the order of the command's help"
-    if head[257:262] == b"ustar":
+    if head[257:262] == b"ustar" and _CONTROL.search(head):
         return "a tar archive; decompress it first"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _PAGE.match(text):
         return "a web page or XML, not a table; possibly a download that returned a login or error page"
     if _JSON.match(text):
         return f"a JSON array; write one object per line (JSON lines), or {_AS_CSV}"
-    if text.lstrip()[:9].lower() == b"@relation":
+    if re.match(rb"\s*@relation\s", text, re.IGNORECASE):
         return f"an ARFF file; {_AS_CSV}"
     return None

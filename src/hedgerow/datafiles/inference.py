@@ -86,11 +86,11 @@ def infer_columns(
     }
     ambiguous = [name for name, column in found.items() if column.ambiguous == "number"]
     commas = any(column.decimal == "," and not column.ambiguous for column in found.values())
-    if not options.decimal and (ambiguous or commas):
+    if not options.decimal and (ambiguous or commas or comma_file):
         points = _any_points(table, found)
         decided = commas != points
         decimal = "," if (commas and not points) or (not decided and comma_file) else "."
-        if decided and commas:
+        if decimal == ",":
             ambiguous += _grouped(table, found)
         for name in ambiguous:
             again = infer_column(table[name], name, decimal=decimal, missing=options.missing)

@@ -126,9 +126,9 @@ def _pattern(decimal: str, thousands: str) -> str:
     point, group = _GROUPS[decimal], _GROUPS[thousands]
     integer = r"\d+"
     if thousands == ",":  # also 12,34,567, as in India
-        integer = r"(?:\d+|\d{1,3}(?:,\d{2,3})*,\d{3})"
+        integer = r"(?:\d+|[1-9]\d{0,2}(?:,\d{2,3})*,\d{3})"
     elif thousands:
-        integer = rf"(?:\d+|\d{{1,3}}(?:{group}\d{{3}})+)"
+        integer = rf"(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)"
     return rf"^[+-]?(?:{integer}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d{{1,3}})?$"
 
 
@@ -149,9 +149,10 @@ def _cast(texts: pa.ChunkedArray, decimal: str, thousands: str) -> pa.ChunkedArr
 
 
 def has_groups_of_three(texts: pa.ChunkedArray) -> bool:
-    """Return whether all points of a column may separate thousands: 1.234, 12.500.000, and 7.
+    """Return whether all points of a column may separate thousands: 1.234, 12.500.000, and 7; not 0.234.
 
     >>> has_groups_of_three(pa.chunked_array([["1.234", "7"]]))
     True
     """
-    return pc.all(pc.match_substring_regex(texts, r"^[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)$")).as_py() is not False
+    form = r"^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)$"
+    return pc.all(pc.match_substring_regex(texts, form)).as_py() is not False
