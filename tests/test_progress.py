@@ -5,8 +5,6 @@ import io
 from hedgerow.progress import ProgressBar
 from terminal import Terminal
 
-ERASE = "\r\x1b[K"
-
 
 def test_lines():
     stream = io.StringIO()

@@ -25,7 +25,6 @@ def argument_parser(description, kills=100):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kills", type=int, default=kills, help="minimum number of kills")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
     return parser
 
 
@@ -55,7 +54,7 @@ def run_and_kill(work, seconds, marker=b""):
         sent = last = os.read(reader, 1)  # empty if the child has ended
         while last and marker not in sent:
             sent += (last := os.read(reader, 1))
-            if len(sent) > _MOST_BYTES:
+            if len(sent) > _MAX_BYTES:
                 os.kill(child, signal.SIGKILL)
                 raise AssertionError(f"the child does not send {marker!r}: {sent[:50]!r}")
         if seconds is not None and not _ends_within(reader, seconds):
@@ -71,7 +70,7 @@ def run_and_kill(work, seconds, marker=b""):
     return Ended(False, sent.removesuffix(_DONE))
 
 
-_MOST_BYTES = 10_000  # before the marker
+_MAX_BYTES = 10_000  # before the marker
 _DONE = b"\0"  # sent when the work is done
 
 

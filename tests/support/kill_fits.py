@@ -13,54 +13,48 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from functools import cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow as hr
 import trainer_cases
+from checkpoint_cases import Case, cases, rows
 from hedgerow.container import ModelFileError
 from hedgerow.io.checkpoints import ModelStore
-from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.io.models import to_bytes
 from kill_children import argument_parser, log, run_and_kill
 
 PER_CASE = 3  # kills per case, approximately
-MOST = 40  # kills of one fit; then it may finish
+MAX_KILLS = 40  # of one fit; then it may finish
+N_ROUNDS = 40  # at least
 
 
-def table(n=1000, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 6))
-    X[rng.random(X.shape) < 0.02] = np.nan
-    signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + rng.normal(size=n) / 2
-    return X, signal
+@dataclass
+class Fit:
+    """A fit of a case, and the arguments of `Checkpoint`; none for a plain path."""
 
-
-X, SIGNAL = table()
-TWO, THREE = (SIGNAL > 1).astype(int), np.digitize(SIGNAL, [0.3, 1.5])
-NO_GAPS = np.nan_to_num(X)  # for learners that refuse missing values
-
-
-class Case(NamedTuple):
-    """A fit: a function that makes the estimator, its data, and the arguments of `Checkpoint` and `fit`."""
-
-    make: Any
-    y: Any
-    X: Any = X
-    frequency: dict = {"rounds": 1}  # noqa: RUF012 - arguments of hr.Checkpoint; empty for a plain path
-    fit_arguments: dict = {}  # noqa: RUF012
+    case: Case
+    frequency: dict[str, Any] = field(default_factory=lambda: {"rounds": 1})
 
     def fit(self, path=None):
         """Return the bytes of the fitted model."""
-        model = self.make()
-        checkpoint = None
-        if path is not None:
-            checkpoint = hr.Checkpoint(path, **self.frequency) if self.frequency else path
-        return to_bytes(model.fit(self.X, self.y, checkpoint=checkpoint, **self.fit_arguments))
+        checkpoint = path if path is None or not self.frequency else hr.Checkpoint(path, **self.frequency)
+        return to_bytes(self.case.fit(checkpoint=checkpoint))
+
+
+class WarmStarted(Case):
+    """The fit of a fitted model with `warm_start` and 30 more rounds."""
+
+    def fit(self, **more):
+        model, (X, targets) = super().fit(), rows()
+        model.set_params(n_estimators=model.n_estimators + 30, warm_start=True)
+        return model.fit(X, targets[self.target], **more)
 
 
 class Training(NamedTuple):
@@ -72,113 +66,53 @@ class Training(NamedTuple):
         return trainer_cases.packed(trainer_cases.fitted(checkpoint=path, **self.parameters))
 
 
-def warm_started(model, y, n_rounds):
-    """Return a function that creates a fitted model with `warm_start` and more rounds."""
-    data = cache(lambda: to_bytes(model.fit(X, y)))
-    return lambda: from_bytes(data()).set_params(n_estimators=n_rounds, warm_start=True)
-
-
 def make_cases():
-    """Return a case for each kind of fit and each use of random numbers."""
-    rounds, drawn = {"n_estimators": 40}, {"n_estimators": 40, "random_state": 3}
-    stopping = {"early_stopping": True, "n_iter_no_change": 15}
-    trees = {"n_estimators": 25, "random_state": 1}
-    half = X[:500], X[500:]
-    return {
-        "gradient boosting of classes": Case(lambda: hr.GradientBoostingClassifier(**rounds), THREE),
-        "gradient boosting, subsample, early stopping": Case(
-            lambda: hr.GradientBoostingRegressor(
-                n_estimators=200, subsample=0.6, max_features=0.5, random_state=2, **stopping
-            ),
-            SIGNAL,
-        ),
-        "gradient boosting, eval_set, huber, plain path": Case(
-            lambda: hr.GradientBoostingRegressor(loss="huber", early_stopping=True, **drawn),
-            SIGNAL[:500],
-            half[0],
-            {},
-            {"eval_set": [(half[1], SIGNAL[500:])]},
-        ),
-        "gradient boosting, every 0.02 s, weighted": Case(
-            lambda: hr.GradientBoostingClassifier(n_jobs=2, n_estimators=150),
-            TWO,
-            X,
+    """Return the cases of `checkpoint_cases` with more rounds, warm starts, and other frequencies."""
+    found, left_out = {}, ("foreign gradient", "foreign votes")  # these need `trusted`, or stop early
+    for name, case in cases().items():
+        if name in left_out:
+            continue
+        n_rounds = getattr(case.model, "n_estimators", None)
+        longer = {} if n_rounds is None else {"n_estimators": max(N_ROUNDS, n_rounds)}
+        found[name] = Fit(replace(case, model=clone(case.model).set_params(**longer)))
+    few, rounds = {"n_estimators": 10, "random_state": 5}, {"n_estimators": N_ROUNDS, "random_state": 3}
+    two_trees = hr.DecisionTreeClassifier(max_depth=2)
+    boosters = hr.BaggingClassifier(hr.AdaBoostClassifier(hr.DecisionStump(), n_estimators=5), n_jobs=2)
+    weighted = {"sample_weight": np.arange(len(rows()[0])) % 5}
+    return found | {
+        "plain path": Fit(Case(hr.GradientBoostingRegressor(loss="huber", **rounds), "numbers"), {}),
+        "every 0.02 s, weighted": Fit(
+            Case(hr.GradientBoostingClassifier(n_jobs=2, n_estimators=150), "two", weighted),
             {"seconds": 0.02},
-            {"sample_weight": np.arange(len(X)) % 5},
         ),
-        "gradient boosting, warm start": Case(
-            warm_started(
-                hr.GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40
-            ),
-            SIGNAL,
+        "every 7 rounds": Fit(Case(hr.AdaBoostClassifier(algorithm="real", **rounds)), {"rounds": 7}),
+        "forest, every 0.01 s": Fit(Case(hr.ExtraTreesRegressor(**rounds), "numbers"), {"seconds": 0.01}),
+        "gradient, warm start": Fit(
+            WarmStarted(hr.GradientBoostingRegressor(subsample=0.5, **few), "numbers")
         ),
-        "gradient boosting of learners": Case(
-            lambda: hr.GradientBoostingRegressor(estimator=hr.DecisionTreeRegressor(max_depth=2), **drawn),
-            SIGNAL,
+        "resampled, warm start": Fit(
+            WarmStarted(hr.AdaBoostClassifier(resample=True, on_chance="restart", **few))
         ),
-        "adaboost": Case(lambda: hr.AdaBoostClassifier(**rounds), TWO),
-        "adaboost samme, resample": Case(
-            lambda: hr.AdaBoostClassifier(
-                hr.DecisionTreeClassifier(max_depth=2), algorithm="samme", resample=True, **drawn
-            ),
-            THREE,
+        "forest, warm start": Fit(WarmStarted(hr.RandomForestClassifier(**few))),
+        "gradient of learners": Fit(
+            Case(
+                hr.GradientBoostingRegressor(estimator=hr.DecisionTreeRegressor(max_depth=2), **rounds),
+                "numbers",
+            )
         ),
-        "adaboost m1, restart": Case(
-            lambda: hr.AdaBoostClassifier(
-                algorithm="m1", on_chance="restart", n_estimators=25, random_state=3
-            ),
-            THREE,
+        "samme, resampled": Fit(
+            Case(hr.AdaBoostClassifier(two_trees, algorithm="samme", resample=True, **rounds), "three")
         ),
-        "adaboost real": Case(
-            lambda: hr.AdaBoostClassifier(algorithm="real", **rounds), TWO, X, {"rounds": 7}
+        "ridge": Fit(Case(hr.GradientBoostingRegressor(estimator=Ridge(), **rounds), "numbers", clean=True)),
+        "m1, restart": Fit(
+            Case(hr.AdaBoostClassifier(algorithm="m1", on_chance="restart", **rounds), "three")
         ),
-        "adaboost gentle, early stopping": Case(
-            lambda: hr.AdaBoostClassifier(algorithm="gentle", early_stopping=True, **drawn), THREE
+        "foreign, resampled, restart": Fit(
+            Case(
+                hr.AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **rounds), clean=True
+            )
         ),
-        "adaboost, warm start": Case(
-            warm_started(hr.AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
-        ),
-        "adaboost of another library's learners": Case(
-            lambda: hr.AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **drawn),
-            TWO,
-            NO_GAPS,
-        ),
-        "adaboost.r2": Case(
-            lambda: hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=3), loss="square", **rounds),
-            SIGNAL,
-        ),
-        "logitboost": Case(lambda: hr.LogitBoostClassifier(**rounds), THREE),
-        "anyboost": Case(lambda: hr.AnyBoostClassifier(cost="sigmoid", **rounds), TWO),
-        "Schapire": Case(lambda: hr.SchapireBoostClassifier(depth=3, random_state=0), TWO),
-        "random forest, out of bag": Case(
-            lambda: hr.RandomForestClassifier(oob_score=True, n_jobs=2, **trees), THREE
-        ),
-        "random forest of numbers": Case(
-            lambda: hr.RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
-        ),
-        "random forest, warm start": Case(
-            warm_started(hr.RandomForestClassifier(n_estimators=5, random_state=5), TWO, 25), TWO
-        ),
-        "extra trees, out of bag": Case(
-            lambda: hr.ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO
-        ),
-        "extra trees of numbers": Case(lambda: hr.ExtraTreesRegressor(**trees), SIGNAL, X, {"seconds": 0.01}),
-        "bag": Case(lambda: hr.BaggingClassifier(oob_score=True, **trees), THREE),
-        "bag of numbers": Case(
-            lambda: hr.BaggingRegressor(max_features=0.5, **trees), SIGNAL, X, {"rounds": 3}
-        ),
-        "bag of boosters": Case(
-            lambda: hr.BaggingClassifier(
-                hr.AdaBoostClassifier(hr.DecisionStump(), n_estimators=5), n_jobs=2, **trees
-            ),
-            TWO,
-        ),
-        "gradient boosting of another library's learners": Case(
-            lambda: hr.GradientBoostingRegressor(estimator=Ridge(), **drawn), SIGNAL, NO_GAPS
-        ),
-        "bag of another library's learners": Case(
-            lambda: hr.BaggingClassifier(LogisticRegression(), n_estimators=15, random_state=1), TWO, NO_GAPS
-        ),
+        "bag of boosters": Fit(Case(boosters.set_params(n_estimators=25, random_state=1))),
         "cascade": Training({"n_stages": 4}),
     }
 
@@ -223,9 +157,9 @@ def kill_case(case, folder, rng, share):
     counts, (seconds, expected) = Counter(), measured(case, folder)
     path, result = folder / "checkpoint", folder / "bytes"
     before = 0
-    for turn in range(MOST + 1):
+    for turn in range(MAX_KILLS + 1):
         counts["resumed after round 0"] += before > 0
-        limit = None if turn == MOST else rng.uniform(0, share * seconds)
+        limit = None if turn == MAX_KILLS else rng.uniform(0, share * seconds)
         if not run_and_kill(fitting(case, path, result), limit).killed:
             break
         counts["kills"] += 1
@@ -268,6 +202,7 @@ def kill_fits(kills, seed, folder, log=log, only=None):
 
 def main():
     parser = argument_parser(__doc__.splitlines()[0])
+    parser.add_argument("--folder", help="folder of the temporary files")
     parser.add_argument("--only", help="run only cases whose name contains this")
     options = parser.parse_args()
     start = time.perf_counter()

@@ -147,7 +147,9 @@ def kill_saves(kills, seed, folder, log=log):
 
 
 def main():
-    options = argument_parser(__doc__.splitlines()[0]).parse_args()
+    parser = argument_parser(__doc__.splitlines()[0])
+    parser.add_argument("--folder", help="folder of the temporary files")
+    options = parser.parse_args()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         try:

@@ -8,7 +8,6 @@ moment of a fit, `--kills` times; a kill after the end of the fit does not count
 model differs by a byte.
 """
 
-import argparse
 import os
 import random
 import signal
@@ -27,9 +26,10 @@ from pyarrow import parquet
 import hedgerow
 from dask_cases import FEATURES, cluster_of, dask_frame, rows, uneven, worker_pids
 from hedgerow.io.models import to_bytes
+from kill_children import argument_parser, log
 
 CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
-MOST = 5  # attempts per kill during a fit
+MAX_ATTEMPTS = 5  # per kill during a fit
 FRAME = rows(30_000)[[*FEATURES, "text", "weight"]]
 
 
@@ -84,7 +84,7 @@ def killed(client: Any, kills: int, n_rounds: int, rng: random.Random) -> Iterat
     start = time.perf_counter()
     fit_remote(X, n_rounds)
     duration, done, tried = time.perf_counter() - start, 0, 0
-    while done < kills and tried < MOST * kills:
+    while done < kills and tried < MAX_ATTEMPTS * kills:
         client.wait_for_workers(3)
         moment, tried = rng.uniform(0, duration), tried + 1
         found, hit = kill_once(client, X, n_rounds, moment, rng)
@@ -100,7 +100,7 @@ def run(kills: int, seed: int, n_rounds: int) -> int:
     def compare(what: str, found: bytes) -> None:
         nonlocal n_wrong
         n_wrong += found != expected
-        print(f"{what}: {'equal' if found == expected else 'DIFFERENT MODEL'}", flush=True)  # noqa: T201
+        log(f"{what}: {'equal' if found == expected else 'DIFFERENT MODEL'}")
 
     compare("Parquet files", fit_files(n_rounds))
     for n_workers in CLUSTERS:
@@ -112,15 +112,13 @@ def run(kills: int, seed: int, n_rounds: int) -> int:
         for what, found, hit in killed(client, kills, n_rounds, random.Random(seed)):
             n_done += hit
             compare(what, found)
-    print(f"\n{n_done} kills during a fit; models that differ: {n_wrong}")  # noqa: T201
+    log(f"{n_done} kills during a fit; models that differ: {n_wrong}")
     return 1 if n_wrong or n_done < kills else 0
 
 
 def main() -> int:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = argument_parser(__doc__.splitlines()[0], kills=20)
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     return run(options.kills, options.seed, options.rounds)

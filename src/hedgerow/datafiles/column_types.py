@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 KINDS = ("number", "boolean", "category", "date", "text", "empty", "constant", "unsupported")
-MOST_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
+MAX_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
 _FEW_CATEGORIES = 20  # up to this number they are categories even if half of the rows differ: small tables
 _CODE_LENGTH = 8  # longest code: postal codes, stations, products
 _SHORT_NAME = 30  # letters; the values of a small table that are longer are comments
@@ -128,7 +128,7 @@ def is_category(texts: pa.ChunkedArray) -> bool:
     if len(distinct) <= 1 and texts.null_count > 0:
         return len(distinct) == 1  # "Y" or nothing
     longest = pc.max(pc.utf8_length(distinct)).as_py()
-    if len(distinct) <= MOST_CATEGORIES and 2 * len(distinct) <= known:
+    if len(distinct) <= MAX_CATEGORIES and 2 * len(distinct) <= known:
         return True
     if len(distinct) <= _FEW_CATEGORIES and len(distinct) < known and longest <= _SHORT_NAME:
         return True
