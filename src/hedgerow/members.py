@@ -5,6 +5,7 @@ and evaluate such estimators with these functions. Predictions are checked: the 
 value for every row.
 """
 
+import abc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -171,3 +172,39 @@ def _check_length(member: Any, values: NDArray[Any], X: Any) -> None:
             f"estimator={member!r} returned {len(values)} predictions for {_num_samples(X)} rows; it must "
             "return one for each row"
         )
+
+
+# --- models
+
+
+class MemberSum(abc.ABC):
+    """A model whose scores are a start, and what the members of each round add to it."""
+
+    members: list[list[Any]]  # rounds x outputs
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.members)
+
+    @abc.abstractmethod
+    def _start(self, n_rows: int) -> Floats:
+        """Return the scores before the first round, (outputs, rows)."""
+
+    @abc.abstractmethod
+    def _added(self, X: Any) -> Iterator[Floats]:
+        """Yield what each round adds to the scores, (outputs, rows)."""
+
+    def scores(self, X: Any, n_rows: int) -> Floats:
+        """Return the raw scores (outputs, rows)."""
+        scores = self._start(n_rows)
+        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - only the last one is used
+            pass
+        return scores
+
+    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
+        """Yield the raw scores after every round; the array is reused."""
+        scores = self._start(n_rows)
+        for added in self._added(X):
+            scores += added
+            yield scores

@@ -32,14 +32,14 @@ from hedgerow.threads import Team
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, as node records with leaf values: one per output, and with folds of each fold."""
+    """The trees of a round, as node records with values: one per output; with folds, one per output and fold."""
 
     trees: list[NDArray[np.void]]
     n_leaves: int
 
 
-class TreeOptions(Protocol):
-    """The options of a fit that a backend reads; see `GradientBoostingOptions`."""
+class BoostingOptions(Protocol):
+    """The options of a fit that the rows and weak learners read; see `GradientBoostingOptions`."""
 
     loss: Loss
     growth: GrowthOptions
@@ -47,9 +47,15 @@ class TreeOptions(Protocol):
     sampling: str
     subsample: float
     bagging_temperature: float
+    drop_rate: float
+    max_drop: int | None
+    estimator: Any
     seed: int
     n_threads: int
     validation_rows: RowNumbers | None
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of a round."""
 
     def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
         """Bound the values of a tree, and multiply them by the learning rate of the round."""
@@ -61,7 +67,7 @@ class TreeFit:
 
     Parameters
     ----------
-    options : TreeOptions
+    options : BoostingOptions
     bins : Bins
     start : float64 (outputs,)
         Scores before the first tree.
@@ -78,7 +84,7 @@ class TreeFit:
         Of columns that are coded by target statistics.
     """
 
-    options: TreeOptions
+    options: BoostingOptions
     bins: Bins
     start: Floats
     weights: Weights
@@ -99,7 +105,8 @@ class EvaluationRows(Protocol):
         """Return the weighted mean of the loss at the current scores."""
 
     def close(self) -> None:
-        """Release what is not in the memory of this process."""
+        """Release what is not in the memory of this process; by default nothing."""
+        return
 
 
 class TrainingRows(EvaluationRows, Protocol):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.backends.base import TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
@@ -29,7 +29,7 @@ from hedgerow.threads import Team
 Trees = list[NDArray[np.void]]
 
 
-class Scores:
+class Scores(EvaluationRows):
     """Rows with their targets, weights and raw scores.
 
     Parameters
@@ -45,9 +45,6 @@ class Scores:
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
         return self.loss.mean_loss(self.y, self.raw, self.weight)
-
-    def close(self) -> None:
-        """Do nothing: all is in memory."""
 
     def allocate_gradients(self, team: Team, *, newton: bool = True) -> None:
         """Allocate the arrays of `gradients`, which are reused for every round."""
@@ -195,8 +192,8 @@ def _rows_of_values(tree: GrownTree) -> tuple[RowNumbers, Integers, Any]:
         return tree.rows, tree.starts, slice(None)
     chosen, group = np.unique(tree.value_nodes, return_inverse=True)
     nodes = tree.nodes[chosen]
-    parts = [tree.rows[a:b] for a, b in zip(nodes["start"].tolist(), nodes["stop"].tolist(), strict=True)]
-    return np.concatenate(parts), np.cumsum([0, *map(len, parts)]), group
+    groups = [tree.rows[a:b] for a, b in zip(nodes["start"].tolist(), nodes["stop"].tolist(), strict=True)]
+    return np.concatenate(groups), np.cumsum([0, *map(len, groups)]), group
 
 
 class CpuBackend:

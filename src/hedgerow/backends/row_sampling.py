@@ -11,33 +11,24 @@ computed row by row, before gradients become integers, so that no sum depends on
 """
 
 import math
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.base import BoostingOptions
 from hedgerow.elementary import exp, log
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, ROW_WEIGHTS, draw_rows, sample_rows
 
 SAMPLINGS = ("uniform", "gradient", "bayesian")
-TOP_SHARE = 2.0 / 3.0  # of the rows of gradient-based sampling, as in LightGBM: 0.2 of all, and 0.1 drawn
-
-
-class SamplingOptions(Protocol):
-    """The options of a fit that this module reads; see `GradientBoostingOptions`."""
-
-    sampling: str
-    subsample: float
-    bagging_temperature: float
-    seed: int
+TOP_FRACTION = 2.0 / 3.0  # of the rows of gradient-based sampling, as in LightGBM: 0.2 of all, and 0.1 drawn
 
 
 class RowSampler:
     """Draws the rows of every round."""
 
-    def __init__(self, options: SamplingOptions, weights: Weights, n_rows: int) -> None:
+    def __init__(self, options: BoostingOptions, weights: Weights, n_rows: int) -> None:
         self._options, self._weights, self._n_rows = options, weights, n_rows
 
     def draw(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats | None]:
@@ -83,7 +74,7 @@ def top_count(n_rows: int, subsample: float) -> int:
     >>> top_count(1000, 0.3), top_count(2, 0.3)
     (200, 1)
     """
-    return min(n_rows, math.ceil(round(TOP_SHARE * subsample * n_rows, 6)))
+    return min(n_rows, math.ceil(round(TOP_FRACTION * subsample * n_rows, 6)))
 
 
 def _largest(values: Floats, n: int) -> NDArray[np.bool_]:

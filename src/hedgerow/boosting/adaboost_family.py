@@ -1,4 +1,4 @@
-"""What the rules of the AdaBoost family share: scores, weights that are a function of them, statistics.
+"""Base of the rules of the AdaBoost family: scores, weights that are a function of them, statistics.
 
 Scores are raw (outputs, rows): one output for two classes, positive for the second, else one for each class.
 In every round a learner separates the classes under the distribution D, a step adds values to the scores of
@@ -34,7 +34,7 @@ from hedgerow.threads import Team, cached_property
 
 CHANCE = 1e-10  # an edge below this is rounding: the learner is no better than chance
 _MAX_RESTARTS = 10  # in a row
-_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in so many bits, by the restarts in a row
+_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in this many bits, by the restarts in a row
 
 
 def rounds_before(draw: float) -> int:

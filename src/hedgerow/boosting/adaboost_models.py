@@ -26,7 +26,7 @@ from hedgerow.kernels.cpu.adaboost import update_medians
 from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.gradients import leaf_quantiles
 from hedgerow.losses.base import weighted_mean
-from hedgerow.members import predict_classes, predict_probabilities, predict_values
+from hedgerow.members import MemberSum, predict_classes, predict_probabilities, predict_values
 from hedgerow.system_memory import require_memory
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows, rows_per_block
@@ -42,7 +42,7 @@ _FIRST_ROUNDS = 16  # initial capacity of running medians, doubled when it is fu
 
 
 @dataclass(frozen=True, eq=False)
-class VoteModel:
+class VoteModel(MemberSum):
     """Members of other libraries in the AdaBoost family.
 
     Scores are sums of weight * direction:
@@ -60,28 +60,16 @@ class VoteModel:
     n_outputs: int
     floor: float  # lower limit of probabilities
 
-    @property
-    def n_rounds(self) -> int:
-        """The number of rounds."""
-        return len(self.members)
-
     def cut(self, n_rounds: int) -> "VoteModel":
-        """The first rounds."""
+        """Return a model of the first rounds."""
         return replace(self, members=self.members[:n_rounds], weights=self.weights[:n_rounds])
 
-    def scores(self, X: Any, n_rows: int) -> Floats:
-        """Scores of all rows."""
-        scores = np.zeros((self.n_outputs, n_rows))
-        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - only the last one is used
-            pass
-        return scores
+    def _start(self, n_rows: int) -> Floats:
+        return np.zeros((self.n_outputs, n_rows))
 
-    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
-        """Scores after every round; the array is reused."""
-        scores = np.zeros((self.n_outputs, n_rows))
+    def _added(self, X: Any) -> Iterator[Floats]:
         for members, weight in zip(self.members, self.weights, strict=True):
-            scores += weight * self._directions(members, X)
-            yield scores
+            yield weight * self._directions(members, X)
 
     def _directions(self, members: Sequence[Any], X: Any) -> Floats:
         """Directions (outputs, rows) of the members of a round."""

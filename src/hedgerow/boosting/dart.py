@@ -14,26 +14,15 @@ Which rounds are dropped is a hash of the seed and the round. The rows must be i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
-from hedgerow.backends.base import EvaluationRows, TreeRound
+from hedgerow.backends.base import BoostingOptions, EvaluationRows, TreeRound
 from hedgerow.backends.cpu import Trees, TreeScores
 from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_columns, sample_rows
-
-
-class DropOptions(Protocol):
-    """The options that this module reads; see `GradientBoostingOptions`."""
-
-    drop_rate: float
-    max_drop: int | None
-    seed: int
-
-    def rate(self, iteration: int) -> float:
-        """Return the learning rate of a round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +33,7 @@ class DropRound(TreeRound):
 
 
 def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Integers:
-    """Draw which of the rounds so far are dropped, in ascending order; each with the chance `rate`.
+    """Draw which of the rounds so far are dropped, in ascending order; each with the probability `rate`.
 
     >>> draw_dropped(20, 0.2, None, seed=0).tolist(), len(draw_dropped(20, 0.5, 3, seed=0))
     ([4, 9], 3)
@@ -57,7 +46,7 @@ def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Int
     return dropped
 
 
-class DropTrainingRows:
+class DropTrainingRows(EvaluationRows):
     """Training rows whose trees are fitted without some of the rounds.
 
     rows : the training rows, in memory
@@ -66,7 +55,7 @@ class DropTrainingRows:
 
     validation: EvaluationRows | None = None
 
-    def __init__(self, rows: Any, rounds: Sequence[TreeRound], options: DropOptions) -> None:
+    def __init__(self, rows: Any, rounds: Sequence[TreeRound], options: BoostingOptions) -> None:
         self._rows, self._rounds, self._options = rows, rounds, options
         self._dropped: Trees = []
         self._n_dropped = 0
@@ -102,15 +91,12 @@ class DropTrainingRows:
         """Return the weighted mean of the loss at the current scores."""
         return float(self._rows.mean_loss())
 
-    def close(self) -> None:
-        """Do nothing: all is in memory."""
-
     def _add(self, trees: Trees) -> None:
         if trees:
             self._rows.add_trees(trees, self._rows.raw)
 
 
-class DropEvaluationRows:
+class DropEvaluationRows(EvaluationRows):
     """An evaluation set whose scores follow the values of dropped trees."""
 
     def __init__(self, rows: TreeScores) -> None:
@@ -125,9 +111,6 @@ class DropEvaluationRows:
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
         return self._rows.mean_loss()
-
-    def close(self) -> None:
-        """Do nothing: all is in memory."""
 
 
 def _scaled(trees: Sequence[NDArray[np.void]], factor: float) -> Trees:

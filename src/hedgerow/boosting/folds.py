@@ -154,8 +154,8 @@ class FoldTeams:
     def __init__(self, team: Team, n_folds: int, stack: ExitStack, *, at_once: bool) -> None:
         self.team = team
         self.n_groups = min(team.n_members, n_folds) if at_once else 1
-        share = team.n_members // self.n_groups
-        groups = [Team(share, team.chunk_rows) for _ in range(self.n_groups)] if at_once else [team]
+        n_threads = team.n_members // self.n_groups
+        groups = [Team(n_threads, team.chunk_rows) for _ in range(self.n_groups)] if at_once else [team]
         self.teams = [groups[fold % self.n_groups] for fold in range(n_folds)]
         for group in groups if at_once else []:
             stack.enter_context(group)
@@ -165,7 +165,7 @@ class FoldTeams:
         return range(group, len(self.teams), self.n_groups)
 
 
-class FoldTrainingRows:
+class FoldTrainingRows(EvaluationRows):
     """The training rows of all models; together they are the weak learner of the boosting loop.
 
     Parameters
@@ -196,7 +196,7 @@ class FoldTrainingRows:
         """Do nothing: `fit` computes the gradients of a model when it grows its trees."""
 
     def fit(self, gradients: None, iteration: int) -> TreeRound:
-        """Grow the trees of all models; return them with their shares of the mean."""
+        """Grow the trees of all models; return them with leaf values divided by the number of models."""
         models, teams = self._models, self._teams
 
         def fit_group(group: int) -> None:
@@ -228,7 +228,7 @@ class FoldTrainingRows:
             model.close()
 
 
-class FoldValidation:
+class FoldValidation(EvaluationRows):
     """The out-of-fold rows: those of every fold, under its model."""
 
     def __init__(self, folds: Sequence[EvaluationRows | None], weights: Sequence[float]) -> None:
@@ -240,9 +240,6 @@ class FoldValidation:
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
         return _mean([fold.mean_loss() for fold in self._folds], self._weights)
-
-    def close(self) -> None:
-        """Do nothing: the models close their rows."""
 
 
 def _weight_of(y: Floats, weight: Floats | None, rows: RowNumbers | NDArray[Any]) -> float:

@@ -58,7 +58,7 @@ class GradientBoostingOptions(FitOptions):
     n_folds: int = 1  # models that the fitted one is the mean of
     folds: NDArray[np.uint8] | None = None  # the fold of every row if there are several
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
-    drop_rate: float = 0.0  # the chance of a round to be dropped while a later one is fitted, see `dart`
+    drop_rate: float = 0.0  # the probability that a round is dropped while a later one is fitted, see `dart`
     max_drop: int | None = None  # of rounds that are dropped at once
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
 

@@ -6,51 +6,46 @@ the step along it (Friedman 2001).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats
+from hedgerow.backends.base import BoostingOptions
 from hedgerow.backends.cpu import Scores
 from hedgerow.backends.row_sampling import draw_positions
 from hedgerow.losses import Loss
-from hedgerow.members import accepts_weights, indexable_rows, predict_values, seeded_clone, take_rows
+from hedgerow.members import (
+    MemberSum,
+    accepts_weights,
+    indexable_rows,
+    predict_values,
+    seeded_clone,
+    take_rows,
+)
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
 
 @dataclass(frozen=True, eq=False)
-class MemberModel:
+class MemberModel(MemberSum):
     """Fitted regressors, one per output and round, and the length of the step of every round."""
 
     start: Floats
     members: list[list[Any]]  # rounds x outputs
     steps: list[float]
 
-    @property
-    def n_rounds(self) -> int:
-        """The number of rounds."""
-        return len(self.members)
-
     def cut(self, n_rounds: int) -> "MemberModel":
         """Return a model of the first rounds."""
         return MemberModel(self.start, self.members[:n_rounds], self.steps[:n_rounds])
 
-    def scores(self, X: Any, n_rows: int) -> Floats:
-        """Return the raw scores (outputs, rows)."""
-        scores = np.repeat(self.start[:, None], n_rows, axis=1)
-        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - only the last one is used
-            pass
-        return scores
+    def _start(self, n_rows: int) -> Floats:
+        return np.repeat(self.start[:, None], n_rows, axis=1)
 
-    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
-        """Yield the raw scores after every round; the array is reused."""
-        scores = np.repeat(self.start[:, None], n_rows, axis=1)
+    def _added(self, X: Any) -> Iterator[Floats]:
         for members, step in zip(self.members, self.steps, strict=True):
-            for output, member in enumerate(members):
-                scores[output] += step * np.asarray(member.predict(X), np.float64).reshape(-1)
-            yield scores
+            yield np.stack([step * np.asarray(one.predict(X), np.float64).reshape(-1) for one in members])
 
 
 @dataclass(eq=False)
@@ -66,19 +61,6 @@ class MemberRound:
         return np.stack([predict_values(member, X) for member in self.members])
 
 
-class MemberOptions(Protocol):
-    """The options that this module reads; see `GradientBoostingOptions`."""
-
-    estimator: Any
-    loss: Loss
-    subsample: float
-    seed: int
-    validation_rows: RowNumbers | None
-
-    def rate(self, iteration: int) -> float:
-        """Return the learning rate of a round."""
-
-
 class MemberEnsemble:
     """Regressors of other libraries, which receive X as the user passed it.
 
@@ -88,7 +70,7 @@ class MemberEnsemble:
 
     def __init__(
         self,
-        options: MemberOptions,
+        options: BoostingOptions,
         previous: MemberModel | None,
         rounds: list[MemberRound],
         start: Floats,
@@ -141,7 +123,7 @@ class MemberTrainingRows(MemberScores):
     """Training rows; the seed is that of the rows that are drawn and of the `random_state` of the clones."""
 
     def __init__(
-        self, options: MemberOptions, rows: MemberScores, validation: MemberScores | None, team: Team
+        self, options: BoostingOptions, rows: MemberScores, validation: MemberScores | None, team: Team
     ) -> None:
         super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.X)
         self._options, self.validation = options, validation

@@ -35,7 +35,7 @@ class WeakHypothesis:
         return predict_classes(self.estimator, X, self.classes).astype(np.int64)
 
     def weak(self) -> "Iterator[WeakHypothesis]":
-        """Itself."""
+        """Return this hypothesis as a vote of its own."""
         yield self
 
     def lines(self, note: str = "") -> list[str]:

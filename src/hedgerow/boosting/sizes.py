@@ -14,7 +14,7 @@ AUTO = "auto"
 _MAX_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
 _MAX_ROUNDS_FACTOR = 10  # for rates below that of "auto"
 MAX_ROUNDS = _MAX_ROUNDS * _MAX_ROUNDS_FACTOR
-MIN_ROWS = 32  # of validation; with fewer rows, the sizes are those of a given number of rounds, 100
+MIN_ROWS = 32  # of validation; with fewer rows, the sizes are those of a number of rounds, 100
 _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
 _FOUR_FOLDS = 400_000  # of four; beyond, a tenth of the rows for validation loses little
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
@@ -23,7 +23,7 @@ _FEW_COLUMNS = 4  # that a node of several classes draws from, about
 
 @dataclass(frozen=True)
 class Sizes:
-    """Parameters of these names, with the values for a given number of rounds."""
+    """Parameters of these names, with the values for a number of rounds that is passed."""
 
     learning_rate: float = 0.1
     min_samples_leaf: int = 20
@@ -72,7 +72,9 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )
-    if n_outputs > 1:  # the trees of a round share the work: fewer rounds, and each tree may see less
+    if (
+        n_outputs > 1
+    ):  # a round has several trees: fewer rounds, and fewer columns for each tree
         fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
         return replace(
             sizes,
