@@ -32,7 +32,7 @@ from hedgerow._typing import (
     RowNumbers,
 )
 from hedgerow.kernels.cpu.binning import add_keys, cut_positions, encode, middles, store_rows
-from hedgerow.kernels.cpu.forest import MOST_COLUMNS
+from hedgerow.kernels.cpu.forest import MAX_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
 from hedgerow.table import Table
@@ -41,7 +41,7 @@ from hedgerow.table.table import value_bits
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, rows_per_block
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
-_VALUES_AT_ONCE = 100_000  # sampled values that a thread holds while it computes edges, or one column
+_VALUES_PER_BLOCK = 100_000  # sampled values that a thread holds while it computes edges, or one column
 _FEW_VALUES = 100_000  # below this a second thread does not pay
 _LINE = 64  # bytes of a cache line
 _USUAL_SHARE = 0.5  # of sampled rows: columns whose most frequent code is rarer are stored alone
@@ -216,9 +216,9 @@ def check_counts(n_rows: int, n_columns: int) -> None:
     """
     if n_rows > MAX_ROWS:
         raise ValueError(f"X has {n_rows:,} rows; at most {MAX_ROWS:,} are allowed: take a sample")
-    if n_columns > MOST_COLUMNS:
+    if n_columns > MAX_COLUMNS:
         raise ValueError(
-            f"X has {n_columns:,} columns; at most {MOST_COLUMNS:,} are allowed: leave some out, or hash "
+            f"X has {n_columns:,} columns; at most {MAX_COLUMNS:,} are allowed: leave some out, or hash "
             "them into fewer"
         )
 
@@ -292,7 +292,7 @@ def find_bins(
     n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_VALUES else team.n_members
 
     def share(member: int) -> None:
-        step = max(1, min(_VALUES_AT_ONCE // max(1, len(rows)), -(-table.n_columns // n_members)))
+        step = max(1, min(_VALUES_PER_BLOCK // max(1, len(rows)), -(-table.n_columns // n_members)))
         for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
             if user_defined[columns].all():

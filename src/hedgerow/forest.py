@@ -137,9 +137,9 @@ class Forest(PickledWithoutCache):
         kind = np.where(by_set & ~leaf, kernels.BY_SET, side)
         threshold = np.where(leaf, _LARGEST_CODE, np.where(by_set, 0, self.threshold - kind))
         last_column = int(self.column.max(initial=0))
-        if n_nodes >= kernels.MOST_NODES or last_column >= kernels.MOST_COLUMNS:
+        if n_nodes >= kernels.MAX_NODES or last_column >= kernels.MAX_COLUMNS:
             raise ValueError(
-                f"a forest must have at most {kernels.MOST_NODES:,} nodes and {kernels.MOST_COLUMNS:,} "
+                f"a forest must have at most {kernels.MAX_NODES:,} nodes and {kernels.MAX_COLUMNS:,} "
                 f"columns; got {n_nodes:,} nodes and a split of column {last_column:,}"
             )
         packed_nodes = (

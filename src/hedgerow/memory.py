@@ -15,9 +15,9 @@ from typing import Any
 from hedgerow._typing import MAX_BINS
 from hedgerow.binning import check_counts, row_stride
 from hedgerow.growing.grower import slots_for
-from hedgerow.kernels.cpu.forest import MOST_NODES
+from hedgerow.kernels.cpu.forest import MAX_NODES
 from hedgerow.kernels.cpu.records import NODE, SPLIT
-from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
+from hedgerow.kernels.cpu.weak import COLUMNS_PER_BLOCK
 from hedgerow.system_memory import ALWAYS_AVAILABLE, VARIABLE, Estimate, require_memory
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
@@ -201,7 +201,7 @@ def estimate_weak_trees(size: FitSize, n_channels: int, n_nodes: int = 0) -> dic
     nodes        1,100 each as Python objects: sums, split, rows
     """
     n, n_columns, wide = size.n_rows, size.n_columns, size.max_bins > MAX_BINS
-    width, columns_at_once = (2, 1) if wide else (1, COLUMNS_AT_ONCE)
+    width, columns_at_once = (2, 1) if wide else (1, COLUMNS_PER_BLOCK)
     bins = min(size.max_bins, n) + 2
     histograms = 8 * n_channels * (size.n_threads * columns_at_once * bins + n_columns)
     estimate = {
@@ -309,7 +309,7 @@ def forest_tree_leaves(
     """
     by_depth = n_drawn if max_depth is None else 1 << min(max_depth, 40)
     n_leaves = max(1, min(n_drawn // max(1, min_samples_leaf), max_leaf_nodes or n_drawn, by_depth))
-    most = MOST_NODES // 2 - 1  # a node number has 28 bits
+    most = MAX_NODES // 2 - 1  # a node number has 28 bits
     if n_leaves > most:
         raise ValueError(
             f"a tree may have {n_leaves:,} leaves; at most {most:,} are allowed: set max_leaf_nodes, "

@@ -11,7 +11,7 @@ from hedgerow.backends.target_statistics import (
     TargetOptions,
     TargetStatistics,
     columns_of_many,
-    draw_parts,
+    draw_statistic_folds,
 )
 from hedgerow.binning import find_bins
 from hedgerow.growing.grower import Weights
@@ -82,11 +82,11 @@ def test_the_statistic_of_a_row_is_of_the_other_parts():
     assert np.array_equal(by_column, before)  # several fits share these codes
     codes, edges = coded.codes.by_column[1], bins.edges_of(1)
     assert coded.codes.categorical.tolist() == [0, 0]
-    parts = np.full(ROWS, -1)
-    parts[60:] = draw_parts(340, 5)
-    assert np.bincount(parts[60:]).tolist() == [68] * 5
+    folds = np.full(ROWS, -1)
+    folds[60:] = draw_statistic_folds(340, 5)
+    assert np.bincount(folds[60:]).tolist() == [68] * 5
     for row in range(ROWS):
-        others = (np.arange(ROWS) >= 60) & (category == category[row]) & (parts != parts[row])
+        others = (np.arange(ROWS) >= 60) & (category == category[row]) & (folds != folds[row])
         value = smoothed([(1, t) for t in y[others].tolist()], prior)
         value = float(prior) if math.isnan(category[row]) else value
         if np.min(np.abs(edges - value)) > 1e-9:  # else rounding decides

@@ -107,5 +107,5 @@ def test_a_gradient_shard_takes_the_memory_that_its_factory_states(low_memory):
     shard.raw = np.zeros((n_classes, n))
     shard.pack_statistics(np.zeros((n_classes, 2), np.int64))
     shard.start_tree(0, 0, np.arange(3))
-    held = [shard.raw, shard.packed, shard._rows, shard._spare, shard.codes.by_column]
+    held = [shard.raw, shard.packed, shard._rows, shard._buffer, shard.codes.by_column]
     assert sum(one.nbytes for one in held) == n * factory.row_bytes

@@ -112,8 +112,8 @@ def growths(draw):
         rows = rows[rng.random(len(rows)) < 0.7]
     if draw(st.booleans()):
         measured = replace(measured, statistics=unpacked(measured.statistics))
-    piece_rows = draw(st.sampled_from([measured.statistics.piece_rows, 1, 5]))
-    measured = replace(measured, statistics=measured.statistics._replace(piece_rows=piece_rows))
+    packed_block_rows = draw(st.sampled_from([measured.statistics.packed_block_rows, 1, 5]))
+    measured = replace(measured, statistics=measured.statistics._replace(packed_block_rows=packed_block_rows))
     return SimpleNamespace(
         binned=make_binned(codes, n_bins, categorical),
         measured=measured,

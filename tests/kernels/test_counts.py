@@ -30,7 +30,7 @@ from hedgerow.binning import check_counts, find_bins
 from hedgerow.growing.grower import Quantiser, Weights
 from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_stump_sides, wrong_weight
 from hedgerow.kernels.cpu.binning import add_code_keys, cut_positions, encode, store_rows
-from hedgerow.kernels.cpu.forest import MOST_COLUMNS
+from hedgerow.kernels.cpu.forest import MAX_COLUMNS
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.histogram import add_packed, add_wide
 from hedgerow.kernels.cpu.partition import count_copies, count_left, split_rows
@@ -123,10 +123,10 @@ def test_a_table_of_more_than_two_to_the_31_codes_is_read_at_its_end(far):
 def test_rows_are_partitioned_and_counted_beyond_two_to_the_31(far):
     codes, copies = far(N, np.uint8), far(N, np.int64)
     codes[FAR:], copies[FAR:] = np.arange(64) % 4, 2**31
-    rows, spare = far_rows(), np.empty((2, 64), np.uint32)
+    rows, buffer = far_rows(), np.empty((2, 64), np.uint32)
     split = numeric_split()
-    assert split_rows(codes, split, rows, 0, 64, *spare) == 32  # codes 1 and 2; 0 is missing and goes right
-    np.testing.assert_array_equal(spare[0, :32], rows[(np.arange(64) % 4 == 1) | (np.arange(64) % 4 == 2)])
+    assert split_rows(codes, split, rows, 0, 64, *buffer) == 32  # codes 1 and 2; 0 is missing and goes right
+    np.testing.assert_array_equal(buffer[0, :32], rows[(np.arange(64) % 4 == 1) | (np.arange(64) % 4 == 2)])
     assert count_left(codes, split, rows, 0, 64, copies) == 32 * 2**31
     assert count_copies(rows, 0, 64, copies) == 64 * 2**31
 
@@ -243,27 +243,27 @@ def test_fit_rejects_more_rows_than_row_numbers(model):
     ],
 )
 def test_fit_rejects_more_columns_than_column_numbers(model):
-    X = sparse.csr_matrix((4, MOST_COLUMNS + 1))
+    X = sparse.csr_matrix((4, MAX_COLUMNS + 1))
     with pytest.raises(ValueError, match=r"^X has 262,145 columns; at most 262,144 are allowed"):
         model.fit(X, [0, 1, 0, 1])
 
 
 def test_fit_rejects_a_list_of_too_many_columns():
     with pytest.raises(ValueError, match=r"^X has 262,145 columns"):
-        DecisionStump().fit([[0.0] * (MOST_COLUMNS + 1)] * 2, [0, 1])
+        DecisionStump().fit([[0.0] * (MAX_COLUMNS + 1)] * 2, [0, 1])
 
 
 def test_last_column_number_is_used():
-    X = sparse.lil_matrix((40, MOST_COLUMNS))
+    X = sparse.lil_matrix((40, MAX_COLUMNS))
     y = np.arange(40) % 2
-    X[:, MOST_COLUMNS - 1] = y[:, np.newaxis]
+    X[:, MAX_COLUMNS - 1] = y[:, np.newaxis]
     model = DecisionStump(bin_edges=[0.5], n_jobs=1).fit(X.tocsr(), y)
-    assert model.model_.forest.column[0] == MOST_COLUMNS - 1
+    assert model.model_.forest.column[0] == MAX_COLUMNS - 1
     assert model.score(X.tocsr(), y) == 1.0
 
 
 def test_as_many_rows_and_columns_as_have_numbers_are_allowed():
-    check_counts(MAX_ROWS, MOST_COLUMNS)
+    check_counts(MAX_ROWS, MAX_COLUMNS)
 
 
 def test_trees_of_too_many_nodes_are_rejected():

@@ -89,13 +89,15 @@ def test_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_byt
 
 
 @pytest.mark.usefixtures("every_member")
-@pytest.mark.parametrize(("n_members", "piece_rows"), [(1, 1), (3, 1000), (1, None)])
-def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_rows):
+@pytest.mark.parametrize(("n_members", "packed_block_rows"), [(1, 1), (3, 1000), (1, None)])
+def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, packed_block_rows):
     measured, rows = measure(target(table), np.random.default_rng(1).random(N))
     assert len(measured.statistics.packed) == N
     wide = replace(measured, statistics=unpacked(measured.statistics))
-    if piece_rows is not None:
-        measured = replace(measured, statistics=measured.statistics._replace(piece_rows=piece_rows))
+    if packed_block_rows is not None:
+        measured = replace(
+            measured, statistics=measured.statistics._replace(packed_block_rows=packed_block_rows)
+        )
     rules = RULES["small leaves"]
     with Team(n_members) as team:
         assert_same_tree(

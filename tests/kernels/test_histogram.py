@@ -105,16 +105,16 @@ def test_the_largest_piece_does_not_overflow():
 
 
 @pytest.mark.parametrize("kind", ["packed", "wide"])
-@pytest.mark.parametrize(("piece_rows", "n_private"), [(1, 1), (2, 3), (40, 2), (1000, 3)])
+@pytest.mark.parametrize(("packed_block_rows", "n_private"), [(1, 1), (2, 3), (40, 2), (1000, 3)])
 @pytest.mark.parametrize("layout", ["table", "shared"])
-def test_pieces_and_members_sum_to_the_same(layout, wide, kind, piece_rows, n_private, request):
+def test_pieces_and_members_sum_to_the_same(layout, wide, kind, packed_block_rows, n_private, request):
     table = request.getfixturevalue(layout)
     assert (table.codes.usual >= 0).any() == (layout == "shared")
     rows, codes, columns = some_rows(), table.codes, np.array(COLUMNS["all"])
     stored = np.unique(table.stored)
     none, no_pairs = np.empty(0, int), np.empty((0, 2), int)
     halves = (packed_of(wide), no_pairs) if kind == "packed" else (none, wide)
-    statistics = Statistics(*halves, none, piece_rows)
+    statistics = Statistics(*halves, none, packed_block_rows)
     entries = codes.stored_offsets[-1]
     packed, partial = np.full((n_private, entries), 99), np.full((n_private, 2, entries), 99)  # stale
     used, out = np.zeros(n_private, int), np.full((2, codes.offsets[-1]), 99)

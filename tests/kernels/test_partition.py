@@ -41,13 +41,13 @@ def some_codes(seed=0):
 
 def partition_by_members(codes, split, rows, start, stop, n_members):
     """All members one after the other, as the barriers of the grower order them."""
-    rows, spare = rows.copy(), np.zeros((2, len(rows)), np.uint32)
+    rows, buffer = rows.copy(), np.zeros((2, len(rows)), np.uint32)
     lefts = np.zeros(n_members, int)
     for member in range(n_members):
         first, last = share(start, stop, member, n_members)
-        lefts[member] = split_rows(codes, split, rows, first, last, *spare[:, first:])
+        lefts[member] = split_rows(codes, split, rows, first, last, *buffer[:, first:])
     for member in reversed(range(n_members)):
-        gather_share(rows, spare, start, stop, lefts, member, n_members)
+        gather_share(rows, buffer, start, stop, lefts, member, n_members)
     return rows, int(lefts.sum())
 
 

@@ -95,7 +95,7 @@ def test_wide_statistics_grow_the_same_tree(table, shared):
 
 def test_pieces_that_are_widened_early_grow_the_same_tree(table):
     measured, rows = measure(gradients(table), np.ones(N))
-    measured = replace(measured, statistics=measured.statistics._replace(piece_rows=13))
+    measured = replace(measured, statistics=measured.statistics._replace(packed_block_rows=13))
     check(table, GrowthOptions(min_samples_leaf=2), measured, rows)
 
 

@@ -7,7 +7,7 @@ import oracle
 from hedgerow.growing import weak_tree
 from hedgerow.growing.weak_tree import CRITERIA
 from hedgerow.kernels.cpu.records import SPLIT
-from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, search_columns
+from hedgerow.kernels.cpu.weak import COLUMNS_PER_BLOCK, search_columns
 from hedgerow.threads import Team
 from oracle_weak import WeightedTable, assert_best, coded
 from tree_cases import codes_in
@@ -250,7 +250,7 @@ def test_more_rows_and_columns_than_one_block(criterion):
     n_bins = [3, 4, 5, 6] * 4 + [7, 5]
     categorical = [i % 5 == 4 for i in range(18)]
     case = large_case(rng, 9000, n_bins, categorical, criterion)
-    assert len(n_bins) > COLUMNS_AT_ONCE
+    assert len(n_bins) > COLUMNS_PER_BLOCK
     assert_best(case, *case.search(ONE), case.rows.tolist())
     some = np.sort(rng.choice(case.rows, 5000, replace=False))
     assert_best(case, *case.search(ONE, some), some.tolist())
@@ -307,7 +307,7 @@ def test_every_column_has_its_best_cut_for_any_number_of_histograms(criterion):
     totals = case.totals(case.rows)
     limits = np.array([CRITERIA[criterion], grower.width, 1], np.int64)
     codes, bins = case.binned.codes.by_column, case.binned.bins
-    for at_once in (1, 4, COLUMNS_AT_ONCE):
+    for at_once in (1, 4, COLUMNS_PER_BLOCK):
         found, left = np.zeros(6, SPLIT), np.zeros((6, case.n_channels), np.int64)
         hist = np.full((at_once, case.n_channels * grower.width), -7, np.int64)  # stale
         search_columns(

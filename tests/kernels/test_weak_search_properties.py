@@ -45,7 +45,7 @@ def tables(draw, rng, kinds):
     n_rows = draw(st.one_of(st.integers(10, 40), st.integers(1, 6)))
     names = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
     if draw(st.integers(0, 9)) == 0:
-        names = [names[i % len(names)] for i in range(weak_tree.COLUMNS_AT_ONCE + 2)]
+        names = [names[i % len(names)] for i in range(weak_tree.COLUMNS_PER_BLOCK + 2)]
     n_bins = [int(rng.integers(fewest, most + 1)) for fewest, most, _ in map(KINDS.get, names)]
     categorical = [KINDS[name][2] for name in names]
     dtype = draw(st.sampled_from([np.uint8, np.uint16]))

@@ -32,7 +32,7 @@ from hedgerow.threads import Team
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, as node records with values: one per output; with folds, one per output and fold."""
+    """The trees of a round, as node records: one per output; with folds, one per output and fold."""
 
     trees: list[NDArray[np.void]]
     n_leaves: int

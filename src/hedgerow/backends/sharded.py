@@ -23,9 +23,9 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
-from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, piece_rows
+from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, packed_block_rows
 from hedgerow.growing.sharded_grower import RoundGrower
-from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
+from hedgerow.growing.shards import ShardedRows, ShardFailureCounter, ShardsLost
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
@@ -110,7 +110,7 @@ class RestorableShards:
         make_grower: Callable[[ShardedRows], RoundGrower] | None = None,
     ) -> None:
         self.shards, self._fit, self._training, self._make_grower = shards, fit, training, make_grower
-        self._losses = LossCounter()
+        self._failures = ShardFailureCounter()
         self.grower: Any = None  # created by `restore`
 
     def restore(self) -> None:
@@ -125,13 +125,13 @@ class RestorableShards:
                 )
                 self.grower = None if self._make_grower is None else self._make_grower(self.shards)
             except ShardsLost:
-                self._losses.count()
+                self._failures.count()
                 continue
             return
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function of the shards, again if some were lost meanwhile."""
-        return self._losses.retry(call, self.restore)
+        return self._failures.retry(call, self.restore)
 
     def update(self, call: Callable[[], Any]) -> None:
         """Call a function that adds trees of the ensemble to scores; after a loss, restore them instead."""
@@ -171,7 +171,7 @@ def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
     make_grower = partial(
         RoundGrower, fit.bins, options.growth,
         n_rows=n_training, n_copies=int(copies.sum()) if copies.size else n_training,
-        n_piece=piece_rows(copies), n_outputs=options.loss.n_outputs, shrink=options.shrink,
+        packed_block_rows=packed_block_rows(copies), n_outputs=options.loss.n_outputs, shrink=options.shrink,
     )  # fmt: skip
     shards = _make_shards(fit, train, arrays)
     return RestorableShards(shards, fit, weights.rows if n_training < n else None, make_grower)

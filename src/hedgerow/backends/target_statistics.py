@@ -6,9 +6,9 @@ A column is then split by thresholds of the statistic, as a number. With K > 2 c
 for every class: the column is repeated (`Bins.sources`), and a repeat is coded by one class.
 
 A training row must not contribute to its own statistic: trees would learn that it knows the target. The
-training rows are therefore divided into five random parts, and the statistic of a row is computed from the
+training rows are therefore divided into five random folds, and the statistic of a row is computed from the
 four others. Validation rows get the statistic of all training rows. Sums are integers, which are the same in
-any order. On nine real tables with columns of 35 to 522 categories, five parts were as good as ten, and
+any order. On nine real tables with columns of 35 to 522 categories, five folds were as good as ten, and
 better than the ordered statistics of CatBoost (Prokhorenkova et al. 2018) on one of them.
 
 In the model, the codes of the categories are those of the statistics of all training rows. A split by a
@@ -33,7 +33,7 @@ from hedgerow.threads import Team
 
 _BITS = 40  # of the largest weight and the largest product of weight and target
 _SUM_BITS = 62
-_PARTS = 5  # of the training rows
+_N_FOLDS = 5  # of the training rows
 _CODES = 256  # bits of a set
 _BLOCK_ROWS = 65_536
 
@@ -147,7 +147,9 @@ class TargetStatistics:
             known = frequency > 0
             edges[position] = column_edges(values[known], frequency[known], max_bins)
             tables[position] = _codes_of(values, edges[position])
-        starts = [np.concatenate([[0], np.cumsum([len(one) for one in parts])]) for parts in (edges, tables)]
+        starts = [
+            np.concatenate([[0], np.cumsum([len(one) for one in arrays])]) for arrays in (edges, tables)
+        ]
         return Bins(
             np.concatenate(edges),
             starts[0].astype(np.int64),
@@ -162,12 +164,12 @@ class TargetStatistics:
         by_column : the codes of all rows by `bins`, which are overwritten in a copy.
         """
         by_column, prior_codes = by_column.copy(), np.zeros(bins.n_columns, np.int64)
-        parts = draw_parts(len(weights.rows), seed)
+        folds = draw_statistic_folds(len(weights.rows), seed)
         for position, column, target in self._coded(_sources(bins)):
             moments, edges = _moments(target, weights), bins.edges_of(position)
             numbers, size, prior = self._numbers[column], self._sizes[column], _prior(moments)
             values = self._of_categories(moments, numbers[weights.rows], size)[numbers]
-            values[weights.rows] = self._of_other_parts(moments, numbers[weights.rows], size, parts)
+            values[weights.rows] = self._of_other_folds(moments, numbers[weights.rows], size, folds)
             values[numbers == size] = prior
             by_column[position] = _codes_of(values, edges)
             prior_codes[position] = _codes_of(np.array([prior]), edges)[0]
@@ -194,13 +196,13 @@ class TargetStatistics:
         values[size] = prior
         return values
 
-    def _of_other_parts(self, moments: _Moments, numbers: Integers, size: int, parts: Integers) -> Floats:
-        """Return the statistics of the training rows, each from the parts that it does not belong to."""
+    def _of_other_folds(self, moments: _Moments, numbers: Integers, size: int, folds: Integers) -> Floats:
+        """Return the statistics of the training rows, each from the folds that it does not belong to."""
         sums = []
         for values in (moments.weight, moments.target):
-            of_parts = _sums(numbers * _PARTS + parts, values, (size + 1) * _PARTS).reshape(-1, _PARTS)
-            others = of_parts.sum(axis=1, keepdims=True) - of_parts
-            sums.append(others[numbers, parts])
+            of_folds = _sums(numbers * _N_FOLDS + folds, values, (size + 1) * _N_FOLDS).reshape(-1, _N_FOLDS)
+            others = of_folds.sum(axis=1, keepdims=True) - of_folds
+            sums.append(others[numbers, folds])
         return moments.statistics(sums[0], sums[1], _prior(moments), self._options.smoothing)
 
 
@@ -223,12 +225,12 @@ class SetSplits:
         split["categorical"][chosen] = 1
 
 
-def draw_parts(n_rows: int, seed: int) -> Integers:
-    """Draw the parts of rows: of equal size, by the order of hashes."""
-    draws, parts = np.empty(n_rows, np.uint64), np.empty(n_rows, np.int64)
+def draw_statistic_folds(n_rows: int, seed: int) -> Integers:
+    """Draw the folds of rows: of equal size, by the order of hashes."""
+    draws, folds = np.empty(n_rows, np.uint64), np.empty(n_rows, np.int64)
     draw_rows(seed, TARGET_PARTS, 0, draws)
-    parts[np.argsort(draws, kind="stable")] = np.arange(n_rows) % _PARTS
-    return parts
+    folds[np.argsort(draws, kind="stable")] = np.arange(n_rows) % _N_FOLDS
+    return folds
 
 
 def _sources(bins: Bins) -> Integers:

@@ -72,9 +72,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )
-    if (
-        n_outputs > 1
-    ):  # a round has several trees: fewer rounds, and fewer columns for each tree
+    if n_outputs > 1:  # a round has several trees: fewer rounds, and fewer columns for each tree
         fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
         return replace(
             sizes,

@@ -40,7 +40,7 @@ from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
 Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`
-_MOST_DRAWS = 16  # times the number of rows, with large integer weights
+_MAX_DRAWS = 16  # times the number of rows, with large integer weights
 _TARGET_STEPS = 1 << 30  # resolution of a numeric target between 0 and its largest value, when resampling
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
@@ -359,7 +359,7 @@ class Resampler:
 
     def __init__(self, row_keys: Keys, y: Floats, weights: RowWeights, seed: int) -> None:
         self._order, self._seed = np.lexsort((y, row_keys)), seed
-        self.n_draws = min(weights.n_copies, _MOST_DRAWS * weights.n_training_rows)
+        self.n_draws = min(weights.n_copies, _MAX_DRAWS * weights.n_training_rows)
         self._iteration, self._attempt = -1, 0
 
     def start(self, iteration: int) -> None:

@@ -282,7 +282,7 @@ class DeepGrower:
         n_slots = min(n, self.options.max_leaves or n) + 3
         return DeepWorkspace(
             rows=np.empty(n, np.uint32),
-            spare=np.empty(n, np.uint32),
+            buffer=np.empty(n, np.uint32),
             nodes=self._open(n_slots),
             heap=np.empty(n_slots, np.int64),
             free=np.empty(n_slots - 1, np.int64),  # the last slot holds a set of bytes

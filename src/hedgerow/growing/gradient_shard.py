@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import CODE, Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
-from hedgerow.growing.grower import piece_rows
+from hedgerow.growing.grower import packed_block_rows
 from hedgerow.growing.shards import Sums
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
@@ -31,7 +31,7 @@ from hedgerow.kernels.cpu.records import SPLIT, Codes, Statistics
 from hedgerow.losses import Loss
 
 TRAINING, EVALUATED = 1, 2  # roles of rows; others have none
-_AT_ONCE = 16_384
+_ROWS_PER_BLOCK = 16_384
 _POOL_BYTES = 4 << 20  # of sums that are used again for every tree
 _NO_WEIGHT, _NO_COPIES = np.empty(0), np.empty(0, np.int64)
 
@@ -41,8 +41,10 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
     alone = np.full(bins.n_columns, -1, np.int64)
     columns = np.empty((bins.n_columns, len(by_row) if by_column else 0), CODE)
     if by_column:
-        for a in range(0, len(by_row), _AT_ONCE):  # these rows stay in the cache while they are transposed
-            columns[:, a : a + _AT_ONCE] = by_row[a : a + _AT_ONCE, : bins.n_columns].T
+        for a in range(
+            0, len(by_row), _ROWS_PER_BLOCK
+        ):  # these rows stay in the cache while they are transposed
+            columns[:, a : a + _ROWS_PER_BLOCK] = by_row[a : a + _ROWS_PER_BLOCK, : bins.n_columns].T
     offsets = bins.offsets
     return Codes(by_row, columns, offsets, bins.n_bins, bins.categorical, offsets, offsets[:-1].copy(), alone)
 
@@ -89,7 +91,7 @@ class GradientShard:
         self.packed = np.empty((0, 0), np.int64)
         self.wide: dict[int, Integers] = {}
         self._before = 0
-        self._rows, self._spare = np.empty(0, np.uint32), np.empty(0, np.uint32)
+        self._rows, self._buffer = np.empty(0, np.uint32), np.empty(0, np.uint32)
         self._runs: dict[int, tuple[int, int]] = {}
         self._statistics = Statistics(self.packed.reshape(-1), np.empty((0, 2), np.int64), self.copies, 1)
         self._stored = np.empty(0, np.int64)
@@ -114,8 +116,8 @@ class GradientShard:
         self.raw = np.repeat(start[:, np.newaxis], self.n_rows, axis=1)
         self._before, self._runs = n_before, {}
         n_columns, outputs = len(self.codes.n_bins), forest.output.tolist()
-        for a in range(0, self.n_rows if outputs else 0, _AT_ONCE):
-            b = min(a + _AT_ONCE, self.n_rows)
+        for a in range(0, self.n_rows if outputs else 0, _ROWS_PER_BLOCK):
+            b = min(a + _ROWS_PER_BLOCK, self.n_rows)
             by_column = np.ascontiguousarray(self.codes.by_row[a:b, :n_columns].T)
             for tree, output in enumerate(outputs):
                 add_coded(by_column, forest.trees, tree, 0, b - a, self.raw[output, a:b])
@@ -123,7 +125,7 @@ class GradientShard:
 
     def add_tree(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
         """Add the values of a tree to the scores of the evaluated rows."""
-        self._walk(self.evaluated, output, nodes)
+        self._add_by_traversal(self.evaluated, output, nodes)
         return None, ()
 
     def add_leaf_values(
@@ -131,7 +133,7 @@ class GradientShard:
     ) -> tuple[None, Sums]:
         """Add the values of the last tree: leaf by leaf if it was grown on all rows, else by traversal."""
         if self.subsample < 1.0:
-            self._walk(self.training, output, nodes)
+            self._add_by_traversal(self.training, output, nodes)
         else:
             runs = np.array([self._runs[leaf] for leaf in leaves.tolist()], np.int64)
             order = np.lexsort((runs[:, 1], runs[:, 0]))  # an empty run starts where another does
@@ -140,7 +142,7 @@ class GradientShard:
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
         return self.add_tree(output, nodes)
 
-    def _walk(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
+    def _add_by_traversal(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
         if len(rows):
             found = np.empty(len(rows), np.int32)
             find_nodes(self.codes.by_row, nodes, rows, found)
@@ -160,8 +162,8 @@ class GradientShard:
         """Return numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
         rows = self.training if role == TRAINING else self.evaluated
         sums: list[float] = []
-        for a in range(0, len(rows), _AT_ONCE):
-            own = rows[a : a + _AT_ONCE]
+        for a in range(0, len(rows), _ROWS_PER_BLOCK):
+            own = rows[a : a + _ROWS_PER_BLOCK]
             raw = np.ascontiguousarray(self.raw[:, own])
             losses = loss.row_losses(self.y[own].astype(np.float64), raw, 0, len(own))
             weight = _NO_WEIGHT
@@ -210,10 +212,10 @@ class GradientShard:
     def _gradients(self) -> Any:
         """Yield gradients and hessians (outputs, some rows), weights and copies of some rows at a time."""
         n_outputs = len(self.raw)
-        gradient, hessian = np.empty((n_outputs, _AT_ONCE)), np.empty((n_outputs, _AT_ONCE))
-        y = np.empty(_AT_ONCE)
-        for a in range(0, self.n_rows, _AT_ONCE):
-            b = min(a + _AT_ONCE, self.n_rows)
+        gradient, hessian = np.empty((n_outputs, _ROWS_PER_BLOCK)), np.empty((n_outputs, _ROWS_PER_BLOCK))
+        y = np.empty(_ROWS_PER_BLOCK)
+        for a in range(0, self.n_rows, _ROWS_PER_BLOCK):
+            b = min(a + _ROWS_PER_BLOCK, self.n_rows)
             if b - a < gradient.shape[1]:
                 gradient, hessian = np.empty((n_outputs, b - a)), np.empty((n_outputs, b - a))
             y[: b - a] = self.y[a:b]
@@ -247,7 +249,7 @@ class GradientShard:
         wide = self.wide.get(output)
         packed = self.packed[output] if wide is None else self.packed[0, :0]
         wide = np.empty((0, 2), np.int64) if wide is None else wide
-        self._statistics = Statistics(packed, wide, self.copies, piece_rows(self.copies))
+        self._statistics = Statistics(packed, wide, self.copies, packed_block_rows(self.copies))
         self._stored, self._runs, self._n_used = columns, {0: (0, n)}, 0
         n_copies = int(self.copies[self._rows[:n]].sum()) if self.copies.size else n
         return None, (self._histogram(0), np.array([n, n_copies]))
@@ -263,10 +265,14 @@ class GradientShard:
         rows = self.evaluated[:0] if all_rows else self._draw(iteration, first_only=first_only)
         n = self.n_rows if all_rows else len(rows)
         if len(self._rows) < n:
-            self._rows, self._spare = np.empty(n, np.uint32), np.empty(n, np.uint32)
+            self._rows, self._buffer = np.empty(n, np.uint32), np.empty(n, np.uint32)
         if all_rows:
-            for a in range(0, n, _AT_ONCE):  # in blocks: all at once would take another array of this size
-                self._rows[a : a + _AT_ONCE] = np.arange(a, min(a + _AT_ONCE, n), dtype=np.uint32)
+            for a in range(
+                0, n, _ROWS_PER_BLOCK
+            ):  # in blocks: all at once would take another array of this size
+                self._rows[a : a + _ROWS_PER_BLOCK] = np.arange(
+                    a, min(a + _ROWS_PER_BLOCK, n), dtype=np.uint32
+                )
         else:
             self._rows[:n] = rows
         return n
@@ -315,7 +321,7 @@ class GradientShard:
             start, stop = self._runs[node]
             side = LEFT if of_left else RIGHT if of_right else NEITHER
             counts[i] = advance_run(
-                self.codes, self._statistics, splits[i], side, self._rows, self._spare,
+                self.codes, self._statistics, splits[i], side, self._rows, self._buffer,
                 np.array([start, stop]), self._stored, self._scratch,
                 self._no_histogram if side == NEITHER else out[position],
             )  # fmt: skip

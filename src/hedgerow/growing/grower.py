@@ -44,9 +44,9 @@ NOT_FINITE = "the loss returned a gradient or hessian that is not finite, or a h
 _PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit into 32 bits each
 _WIDE_BITS = 40
 _SUM_BITS = 62  # of a wide sum
-_MOST_COPIES = 2.0**46  # of all rows: times 2**16 steps, or 65,535 bins, that is below 2**63
+_MAX_COPIES = 2.0**46  # of all rows: times 2**16 steps, or 65,535 bins, that is below 2**63
 _FINE_MEAN = 32  # packed steps the mean gradient and hessian must span, a row counting at most 1024
-_FEWEST_PIECE_ROWS = 1024  # widening more often than this costs more than unpacked sums
+_MIN_PACKED_BLOCK_ROWS = 1024  # widening more often than this costs more than unpacked sums
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 _POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
 _NO_LIMIT = 1 << 40
@@ -61,7 +61,7 @@ def is_whole(sample_weight: Floats) -> bool:
     >>> is_whole(np.array([1.0, 3.0])), is_whole(np.array([1.0, 0.5])), is_whole(np.full(10, 2.0**40))
     (True, False, False)
     """
-    few = sample_weight.max() < 2**31 and sample_weight.sum() < _MOST_COPIES
+    few = sample_weight.max() < 2**31 and sample_weight.sum() < _MAX_COPIES
     return bool(few and np.all(sample_weight == np.floor(sample_weight)))
 
 
@@ -130,7 +130,7 @@ class Quantiser:
         self._wide = np.empty((0, 2), np.int64)
         copies = weights.copies
         self.n_copies = int(copies.sum()) if copies.size else len(weights.rows)
-        self._piece_rows = piece_rows(copies)
+        self._packed_block_rows = packed_block_rows(copies)
 
     def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
         """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
@@ -141,7 +141,7 @@ class Quantiser:
         g_bits, h_bits = packed_bits(top_g, top_h)
         sums = self._over_rows(pack, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._packed)
         steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
-        wide = wide_bits((top_g, top_h), steps, self.n_copies, self._piece_rows)
+        wide = wide_bits((top_g, top_h), steps, self.n_copies, self._packed_block_rows)
         if wide is None:
             least = min(s[2] for s in sums)
             return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
@@ -165,11 +165,11 @@ class Quantiser:
     def _statistics(
         self, packed: Integers, wide: Integers, g_bits: int, h_bits: int, least: int
     ) -> RowStatistics:
-        statistics = Statistics(packed, wide, self.weights.copies, self._piece_rows)
+        statistics = Statistics(packed, wide, self.weights.copies, self._packed_block_rows)
         return RowStatistics(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
 
 
-def piece_rows(copies: Integers) -> int:
+def packed_block_rows(copies: Integers) -> int:
     """Return how many rows may be added packed before the sum must be widened."""
     return (1 << _PACKED_BITS) // max(1, int(copies.max(initial=1)))
 
@@ -180,18 +180,18 @@ def packed_bits(top_g: float, top_h: float) -> tuple[int, int]:
 
 
 def wide_bits(
-    tops: tuple[float, float], steps: tuple[int, int], n_copies: int, n_piece: int
+    tops: tuple[float, float], steps: tuple[int, int], n_copies: int, packed_block_rows: int
 ) -> tuple[int, int] | None:
     """Return the powers of two for unpacked statistics; None if packed ones are precise enough.
 
     tops, steps : the largest gradient and hessian, and the sums of their packed steps, as `pack` counts them.
-    n_copies, n_piece : copies of all rows, and the rows that may be added packed.
+    n_copies, packed_block_rows : copies of all rows, and the rows that may be added packed.
     """
     fine = all(
         top == 0 or step / max(1, n_copies) >= _FINE_MEAN for top, step in zip(tops, steps, strict=True)
     )
     if fine:
-        return None if n_piece >= _FEWEST_PIECE_ROWS else packed_bits(*tops)
+        return None if packed_block_rows >= _MIN_PACKED_BLOCK_ROWS else packed_bits(*tops)
     bits = min(_WIDE_BITS, _SUM_BITS - max(1, n_copies).bit_length())
     return _scale_bits(tops[0], bits), _scale_bits(tops[1], bits)
 
@@ -239,7 +239,7 @@ class GrowthOptions:
     def columns_for(self, n_columns: int, tree: int) -> Integers:
         """Return the columns drawn for a tree, in ascending order."""
         columns = np.arange(n_columns)
-        n_tree = share_of(self.columns_per_tree, n_columns)
+        n_tree = count_of_fraction(self.columns_per_tree, n_columns)
         if n_tree < n_columns:
             choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
             columns = np.sort(columns[:n_tree])
@@ -268,7 +268,7 @@ class GrowthOptions:
         return Rules(
             columns=columns,
             stored=used,
-            columns_per_node=share_of(self.columns_per_node, len(columns)),
+            columns_per_node=count_of_fraction(self.columns_per_node, len(columns)),
             max_leaves=self.max_leaf_nodes or _NO_LIMIT,
             max_depth=_NO_LIMIT if self.max_depth is None else self.max_depth,
             min_count=self.min_samples_leaf,
@@ -291,8 +291,8 @@ class GrowthOptions:
 
             random_strength * sum |g| / sqrt(n * sum h) * m / (1 + m),   m = n * exp(-learning_rate * t)
 
-        The first fraction is about what a split gains by chance: the root of the gain of a random split is
-        the absolute value of a normal number times the standard deviation of gradients over sqrt(mean h).
+        The first fraction is about what a split of noise gains: the root of the gain of a random split is the
+        absolute value of a normal number times the standard deviation of gradients over sqrt(mean h).
         """
         gradient, hessian, n = sums
         if gradient == 0 or hessian == 0:
@@ -302,13 +302,13 @@ class GrowthOptions:
         return rules._replace(noise=self.random_strength * scale * (left / (1.0 + left)))
 
 
-def share_of(share: float, whole: int) -> int:
+def count_of_fraction(fraction: float, whole: int) -> int:
     """Return a fraction of a count, rounded up, at least 1.
 
-    >>> share_of(0.5, 7), share_of(0.01, 7)
+    >>> count_of_fraction(0.5, 7), count_of_fraction(0.01, 7)
     (4, 1)
     """
-    return max(1, min(whole, math.ceil(share * whole)))
+    return max(1, min(whole, math.ceil(fraction * whole)))
 
 
 @dataclass(eq=False)
@@ -434,8 +434,8 @@ def make_workspace(
         gains=np.empty((n_threads, longest)),
         order=np.empty((n_threads, longest), np.int64),
     )
-    rows, spare = np.empty(n_rows, ROW), np.empty((2, n_rows), ROW)
-    return Workspace(rows, spare, np.zeros((2, n_threads), np.int64), frontier, histograms, search)
+    rows, buffer = np.empty(n_rows, ROW), np.empty((2, n_rows), ROW)
+    return Workspace(rows, buffer, np.zeros((2, n_threads), np.int64), frontier, histograms, search)
 
 
 def make_nodes(n_leaves: int) -> NDArray[np.void]:

@@ -7,10 +7,10 @@
         split it, search its children
 
 Growth is best first: the node to split next is known only when its predecessor is split, and a call takes
-longer than a search. Nodes are therefore partitioned ahead: open ones, the best first, half as many as leaves
-are left to grow. The rows of a node that is not split in the end are in another order, which has no effect. A
-tree of 31 leaves takes about as many calls as it is deep, not 30. The same kernels choose the splits as in
-memory (`hedgerow.kernels.cpu.frontier`), so that the tree is the same.
+longer than a search. Nodes are therefore partitioned before their turn: open ones, the best first, half as
+many as leaves are left to grow. The rows of a node that is not split in the end are in another order, which
+has no effect. A tree of 31 leaves takes about as many calls as it is deep, not 30. The same kernels choose
+the splits as in memory (`hedgerow.kernels.cpu.frontier`), so that the tree is the same.
 """
 
 import math
@@ -33,16 +33,18 @@ from hedgerow.growing.grower import (
     packed_bits,
     wide_bits,
 )
-from hedgerow.growing.sharded_symmetric import ShardedSymmetricGrower
 from hedgerow.growing.shards import ShardedRows, Sums
-from hedgerow.kernels.cpu.advance import search_again, split_from_sums, start_from_sums
-from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, select_next
+from hedgerow.kernels.cpu.advance import repeat_search, split_from_sums, start_from_sums
+from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_single, select_next
 from hedgerow.kernels.cpu.records import Rules, Statistics
 from hedgerow.kernels.cpu.split import best_column, least_gain, search_column
+from hedgerow.kernels.cpu.symmetric import choose_sides, split_level_from_sums, start_symmetric_from_sums
 
 _ONE_THREAD = np.int64(0)
 _NO_ROWS = np.empty(0, np.uint32)
-_AHEAD = 0.5  # of the leaves left to grow: for 31, 14.1 calls and 33.5 nodes a tree; with 1.0, 13.6 and 39.5
+_CANDIDATE_FRACTION = (
+    0.5  # of the leaves left to grow: for 31, 14.1 calls and 33.5 nodes a tree; with 1.0, 13.6 and 39.5
+)
 
 
 # --- one tree
@@ -85,7 +87,7 @@ class ShardedGrower:
         number = int(start_from_sums(codes, rules, nodes, *memory, histogram, n_rows, count))
         while number >= 0:
             if number not in self._partitioned:
-                self._partition_ahead(number, rules)
+                self._partition_candidates(number, rules)
             done, node = self._partitioned.pop(number), nodes[number]
             least, n_left = rules.min_count, int(done.counts[1])
             if n_left < least or node["count"] - n_left < least:
@@ -99,14 +101,14 @@ class ShardedGrower:
         n_nodes = int(work.frontier.control[N_NODES])
         return nodes[:n_nodes], self._identifiers[:n_nodes].copy()
 
-    def _partition_ahead(self, number: int, rules: Rules) -> None:
+    def _partition_candidates(self, number: int, rules: Rules) -> None:
         """Partition the rows of a node, and of the open nodes that will probably be split after it."""
         nodes, control = self._nodes, self._work.frontier.control
         n_left_over = rules.max_leaves - (int(control[N_NODES]) + 1) // 2
         waiting = self._work.frontier.heap[: control[N_OPEN]]
         order = np.lexsort((waiting, -self._work.frontier.priority[waiting]))
-        ahead = waiting[order][: math.ceil(_AHEAD * n_left_over) - 1].tolist()
-        chosen = [number, *(other for other in ahead if other not in self._partitioned)]
+        candidates = waiting[order][: math.ceil(_CANDIDATE_FRACTION * n_left_over) - 1].tolist()
+        chosen = [number, *(other for other in candidates if other not in self._partitioned)]
         numbers = np.array(chosen)
         sides = self._sides(numbers, rules, is_last=n_left_over == 1)
         lefts = self._n_identifiers + 2 * np.arange(len(chosen))
@@ -139,10 +141,10 @@ class ShardedGrower:
         """
         work, nodes, codes = self._work, self._nodes, self._codes
         frontier, memory, identifier = work.frontier, work.histograms, int(self._identifiers[number])
-        search_alone(nodes, number, frontier)
+        search_single(nodes, number, frontier)
         fill = nodes[number]["slot"] < 0
         sums = self.shards.call("histogram", identifier)[1][0] if fill else np.empty((2, 0), np.int64)
-        slot = search_again(codes, rules, nodes, frontier, memory, work.search, sums)
+        slot = repeat_search(codes, rules, nodes, frontier, memory, work.search, sums)
         counts = self.shards.call("bin_counts", identifier)[1][0]
         counted: set[int] = set()
         found, histogram, allowed = frontier.found[0], memory.pool[slot], frontier.allowed[0]
@@ -155,6 +157,40 @@ class ShardedGrower:
         return int(select_next(rules, nodes, frontier))
 
 
+class ShardedSymmetricGrower:
+    """Grows symmetric trees on shards of type `GradientShard`, with one call of all shards per level.
+
+    A call partitions the rows of all nodes of a level and sums the histogram of one child of each. The number
+    of a node is its identifier.
+    """
+
+    def __init__(self, shards: ShardedRows, bins: Bins, options: GrowthOptions, n_rows: int) -> None:
+        self.shards = shards
+        self._codes = codes_by_row(bins, np.empty((0, 0), CODE))
+        n_leaves, n_words = options.max_leaves(n_rows), options.groups.shape[1]
+        self._work = make_workspace(self._codes, n_leaves, n_words, 1, is_complete=True)
+        self._nodes = make_nodes(n_leaves)
+
+    def grow(self, rules: Rules, root: Sums) -> tuple[NDArray[np.void], Integers]:
+        """Grow a tree; see `ShardedGrower.grow`."""
+        histogram, (n_rows, count) = root[0], root[1].tolist()
+        work, nodes, codes = self._work, self._nodes, self._codes
+        frontier, memory = work.frontier, (work.frontier, work.histograms, work.search)
+        best = int(start_symmetric_from_sums(codes, rules, nodes, *memory, histogram, n_rows, count))
+        depth = 0
+        while best >= 0:
+            split, first = frontier.found[0, best], (1 << depth) - 1
+            numbers, sides = np.arange(first, 2 * first + 1), np.empty((first + 1, 2), np.int64)
+            choose_sides(codes, rules, nodes, depth, split, work.histograms.pool, sides)
+            identifiers = np.stack([numbers, 2 * numbers + 1], axis=1)
+            splits = np.repeat(frontier.found[0, best : best + 1], first + 1)
+            _, (counts, sums) = self.shards.call("split_nodes", identifiers, splits, sides)
+            best = int(split_level_from_sums(codes, rules, nodes, depth, *memory, counts, sides, sums))
+            depth += 1
+        n_nodes = int(frontier.control[N_NODES])
+        return nodes[:n_nodes], np.arange(n_nodes)
+
+
 # --- the trees of a round
 
 
@@ -163,7 +199,8 @@ class RoundGrower:
 
     In a round it finds the powers of two that gradients are scaled by, starts a tree, grows it, and sends its
     leaf values with the next call. Its state are guesses and the last tree; any round can be its first.
-    n_rows, n_copies, n_piece : training rows, the copies they count, and the rows that may be added packed.
+    n_rows, n_copies : training rows, and the copies they count.
+    packed_block_rows : rows whose packed statistics may be added up before the sum is widened.
     shrink : called with the nodes of a tree and the number of the round, multiplies the values by the rate.
     """
 
@@ -175,12 +212,12 @@ class RoundGrower:
         *,
         n_rows: int,
         n_copies: int,
-        n_piece: int,
+        packed_block_rows: int,
         n_outputs: int,
         shrink: Callable[[NDArray[np.void], int], None],
     ) -> None:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
-        self._n_copies, self._n_piece, self._n_outputs = n_copies, n_piece, n_outputs
+        self._n_copies, self._packed_block_rows, self._n_outputs = n_copies, packed_block_rows, n_outputs
         self._shrink = shrink
         kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
         self._grower = kind(shards, bins, options, n_rows)
@@ -248,7 +285,7 @@ class RoundGrower:
         """Return the units of the statistics; if the packed ones are too coarse, have them widened."""
         steps = sum(int(one[2][output, 0]) for one in packed), sum(int(one[2][output, 1]) for one in packed)
         top_g, top_h = tops.tolist()
-        wide = wide_bits((top_g, top_h), steps, self._n_copies, self._n_piece)
+        wide = wide_bits((top_g, top_h), steps, self._n_copies, self._packed_block_rows)
         self._is_wide = wide is not None
         if wide is not None:
             smallest, _ = self.shards.call("widen_statistics", output, *wide)

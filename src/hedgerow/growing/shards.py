@@ -20,7 +20,7 @@ Sums = tuple[Integers, ...]
 Range = tuple[int, int]  # rows from the first to before the second
 Result = TypeVar("Result")
 
-_MAX_LOSSES = 20
+_MAX_FAILURES = 20
 
 
 class ShardsLost(Exception):  # noqa: N818 - no error: the fit continues
@@ -62,24 +62,24 @@ class ShardedRows(Protocol):
         """Release the shards."""
 
 
-class LossCounter:
+class ShardFailureCounter:
     """Counts how often shards are lost during one operation, and gives up after 20 times.
 
-    >>> LossCounter().retry(lambda: "done", on_loss=lambda: None)
+    >>> ShardFailureCounter().retry(lambda: "done", on_failure=lambda: None)
     'done'
     """
 
     def __init__(self) -> None:
         self._n = 0
 
-    def retry(self, call: Callable[[], Result], on_loss: Callable[[], None]) -> Result:
-        """Call a function of shards until none is lost meanwhile; `on_loss` restores their state."""
+    def retry(self, call: Callable[[], Result], on_failure: Callable[[], None]) -> Result:
+        """Call a function of shards until none is lost meanwhile; `on_failure` restores their state."""
         while True:
             try:
                 result = call()
             except ShardsLost:
                 self.count()
-                on_loss()
+                on_failure()
                 continue
             self._n = 0
             return result
@@ -87,9 +87,9 @@ class LossCounter:
     def count(self) -> None:
         """Count one loss."""
         self._n += 1
-        if self._n > _MAX_LOSSES:
+        if self._n > _MAX_FAILURES:
             raise ConnectionError(
-                f"workers were lost {_MAX_LOSSES} times before one tree was grown: see their logs; if "
+                f"workers were lost {_MAX_FAILURES} times before one tree was grown: see their logs; if "
                 "memory was short, use more workers, or workers with more memory"
             )
 

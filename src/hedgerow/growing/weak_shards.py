@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
-from hedgerow.growing.shards import LossCounter, Result, ShardedRows, Sums
+from hedgerow.growing.shards import Result, ShardedRows, ShardFailureCounter, Sums
 from hedgerow.growing.weak_tree import (
     FoundSplit,
     LeafIds,
@@ -133,7 +133,7 @@ class RemoteRows:
     def __init__(self, table: RemoteTable, bins: Bins, n_threads: int) -> None:
         self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
         self.shards: ShardedRows = table.make_shards(WeakShardFactory(bins.offsets), bins, {}, n_threads)
-        self._losses = LossCounter()
+        self._failures = ShardFailureCounter()
         self.sent_classes: list[NDArray[Any]] = []  # stored by the shards; empty after shards were lost
 
     def make_grower(self, rules: WeakRules, team: Team) -> "ShardedWeakGrower":
@@ -152,7 +152,7 @@ class RemoteRows:
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function of the shards, again if some were lost: the new ones have no state."""
-        return self._losses.retry(call, self.sent_classes.clear)
+        return self._failures.retry(call, self.sent_classes.clear)
 
     def close(self) -> None:
         """Release the shards."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import MAX_BINS, MISSING_CODE, Integers, RowNumbers
 from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
-from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, ERROR, GINI, MOMENTS, Sample, search_columns
+from hedgerow.kernels.cpu.weak import COLUMNS_PER_BLOCK, ERROR, GINI, MOMENTS, Sample, search_columns
 from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
@@ -201,7 +201,7 @@ class WeakGrower:
 
     def _histograms(self, n_members: int, n_channels: int) -> Integers:
         """Scratch memory of every thread; wide histograms are filled one at a time."""
-        at_once = COLUMNS_AT_ONCE if self.width <= MAX_BINS + 2 else 1
+        at_once = COLUMNS_PER_BLOCK if self.width <= MAX_BINS + 2 else 1
         shape = (n_members, at_once, n_channels * self.width)
         if self._hist.shape != shape:
             self._hist = np.empty(shape, np.int64)

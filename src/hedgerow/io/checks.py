@@ -21,9 +21,9 @@ from hedgerow.kernels.cpu.forest import (
     BY_SET,
     CHILD_SHIFT,
     COLUMN_SHIFT,
+    MAX_COLUMNS,
+    MAX_NODES,
     MISSING_RIGHT,
-    MOST_COLUMNS,
-    MOST_NODES,
     THRESHOLD_SHIFT,
 )
 from hedgerow.kernels.cpu.votes import LEAF
@@ -123,7 +123,7 @@ def _check_trees(forest: Forest, n_outputs: int) -> None:
     for name, array in forest.arrays().items():
         if name not in ("starts", "output", "sets"):
             require(f"forest.{name}", len(array) == n_nodes, f"{n_nodes} entries are required, one per node")
-    require("forest.left", n_nodes < MOST_NODES, f"there must be fewer than {MOST_NODES} nodes")
+    require("forest.left", n_nodes < MAX_NODES, f"there must be fewer than {MAX_NODES} nodes")
     require("forest.starts", len(starts) > 0, "at least one entry is required")
     n_trees = len(starts) - 1
     check_starts("forest.starts", starts, n_trees, n_nodes)
@@ -152,7 +152,7 @@ def _check_splits(forest: Forest, bins: Bins) -> None:
     """Check columns, thresholds, sets and values of the nodes."""
     inner, by_set = forest.left > 0, forest.set_number >= 0
     column = forest.column
-    n_columns = min(bins.n_columns, MOST_COLUMNS)
+    n_columns = min(bins.n_columns, MAX_COLUMNS)
     require("forest.column", (column >= 0) & (column < n_columns), _COLUMN_RANGE)
     by_code = inner & ~by_set
     categorical = bins.categorical[column] == 1
@@ -206,9 +206,7 @@ def check_votes(forest: VoteForest, bins: Bins, n_outputs: int) -> None:
     check_starts("votes.value_starts", forest.value_starts, n_trees, len(forest.values))
     check_starts("votes.set_starts", forest.set_starts, n_trees, len(forest.sets))
     sizes = np.diff(forest.starts)
-    require(
-        "votes.starts", (sizes > 0) & (sizes < MOST_NODES), f"a tree must have 1 to {MOST_NODES - 1} nodes"
-    )
+    require("votes.starts", (sizes > 0) & (sizes < MAX_NODES), f"a tree must have 1 to {MAX_NODES - 1} nodes")
     require("votes.values", forest.values.shape[1] == n_outputs, f"a leaf must have {n_outputs} numbers")
     require("votes.values", np.isfinite(forest.values), "values must be finite")
     if forest.n_pure:
@@ -237,7 +235,7 @@ def _check_nodes(forest: VoteForest, bins: Bins, trees: slice) -> None:
     tree = np.repeat(np.arange(len(sizes)), sizes)
     kind = (nodes & np.uint64(3)).astype(np.int64)
     child = (nodes >> np.uint64(CHILD_SHIFT)).astype(np.int64)
-    column = ((nodes >> np.uint64(COLUMN_SHIFT)) & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
+    column = ((nodes >> np.uint64(COLUMN_SHIFT)) & np.uint64(MAX_COLUMNS - 1)).astype(np.int64)
     threshold = ((nodes >> np.uint64(THRESHOLD_SHIFT)) & np.uint64(0xFFFF)).astype(np.int64)
     leaf, by_set = kind == LEAF, kind == BY_SET
     inner, by_code = ~leaf, ~leaf & ~by_set

@@ -20,12 +20,12 @@ from hedgerow.losses.base import (
     weighted_mean,
 )
 
-SMALLEST_SHARE = 2.0**-52  # the probability of a class without rows: the start stays finite
+SMALLEST_FRACTION = 2.0**-52  # the probability of a class without rows: the start stays finite
 
 
-def _share(y: Floats, number: int, weight: Floats | None) -> float:
-    share = weighted_mean((y == number).astype(np.float64), weight)
-    return min(max(share, SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+def _fraction(y: Floats, number: int, weight: Floats | None) -> float:
+    fraction = weighted_mean((y == number).astype(np.float64), weight)
+    return min(max(fraction, SMALLEST_FRACTION), 1.0 - SMALLEST_FRACTION)
 
 
 class _ClassLoss(Loss):
@@ -45,9 +45,9 @@ class _BinaryLoss(_ClassLoss, KernelLoss):
     link: LogitLink
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Score of the share of class 1."""
-        share = _share(y, 1, weight)
-        return np.array([elementary.log(share / (1.0 - share)) / self.link.slope])
+        """Score of the fraction of class 1."""
+        fraction = _fraction(y, 1, weight)
+        return np.array([elementary.log(fraction / (1.0 - fraction)) / self.link.slope])
 
 
 class BinaryLogLoss(_BinaryLoss):
@@ -129,9 +129,9 @@ class MultinomialLogLoss(_ClassLoss):
         return f"MultinomialLogLoss({self.n_classes})"
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Centred logs of the shares of the classes."""
-        shares = [_share(y, number, weight) for number in range(self.n_classes)]
-        return self.link.link(np.array(shares))
+        """Centred logs of the fractions of the classes."""
+        fractions = [_fraction(y, number, weight) for number in range(self.n_classes)]
+        return self.link.link(np.array(fractions))
 
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
         """Gradient p_k - [y = k], hessian p_k (1 - p_k)."""

@@ -103,7 +103,7 @@ def _middle_float(left: Floats, right: Floats) -> Floats:
 
 
 def leaf_quantile(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
-    """Return for every leaf the smallest value at or below which lies the share `level` of its weight."""
+    """Return for every leaf the smallest value at or below which lies the fraction `level` of its weight."""
     if weight.size:
         return np.asarray(leaf_quantiles(values.copy(), weight.copy(), starts, level))
     found = np.zeros(starts.size - 1)

@@ -57,7 +57,7 @@ class SquaredError(KernelLoss):
 class Quantile(KernelLoss):
     """The pinball loss: quantile * (y - raw) below y, (1 - quantile) * (raw - y) above.
 
-    The quantile of weighted rows is the smallest y at or below which lies that share of the
+    The quantile of weighted rows is the smallest y at or below which lies that fraction of the
     weight, without interpolation; with an even number of rows the median is the lower one.
 
     Parameters
@@ -124,7 +124,7 @@ class Huber(KernelLoss):
     Parameters
     ----------
     alpha : float
-        The share of rows whose residuals are below delta, between 0 and 1.
+        The fraction of rows whose residuals are below delta, between 0 and 1.
 
     Examples
     --------

@@ -231,7 +231,7 @@ class WindowSet:
             if tilted:
                 windows.fill_tilted(self.pixels, w, h, self.planes, start, stop)
 
-        team.over_rows(self.n, fill, size=windows.WINDOWS_AT_ONCE)
+        team.over_rows(self.n, fill, size=windows.WINDOWS_PER_BLOCK)
 
     def values(self, features: Features, number: int) -> NDArray[np.float32]:
         """Compute one Haar feature of all windows."""
@@ -271,7 +271,7 @@ class WindowSet:
         return CodedWindows(codes, patterns=False)
 
     def _over_windows(self, task: Any) -> None:
-        self.team.over_rows(self.n, task, size=windows.WINDOWS_AT_ONCE)
+        self.team.over_rows(self.n, task, size=windows.WINDOWS_PER_BLOCK)
 
 
 class CodedWindows:

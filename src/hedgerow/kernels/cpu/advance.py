@@ -28,7 +28,7 @@ from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import count_copies, in_set, split_rows
 
 (prefetch,) = intrinsics("intrinsics", "prefetch")
-_AHEAD = 16  # rows between the prefetch and the use of a row
+_PREFETCH_ROWS = 16  # rows between the prefetch and the use of a row
 LEFT, RIGHT, NEITHER = (np.int64(i) for i in range(3))  # the side that is summed
 _MEMBER, _N_MEMBERS = np.int64(0), np.int64(1)
 
@@ -47,8 +47,8 @@ def _split_by_row(by_row, split, rows, start, stop, lefts, rights):
     base = by_row.dtype.type(1 - split.missing_left)
     threshold = by_row.dtype.type(split.threshold - np.int64(base))
     for k in range(np.uintp(start), np.uintp(stop)):
-        if k + np.uintp(_AHEAD) < np.uintp(stop):
-            prefetch(by_row, np.uintp(rows[k + np.uintp(_AHEAD)]) * stride)
+        if k + np.uintp(_PREFETCH_ROWS) < np.uintp(stop):
+            prefetch(by_row, np.uintp(rows[k + np.uintp(_PREFETCH_ROWS)]) * stride)
         row = rows[k]
         code = by_row[np.uintp(row), column]
         if split.categorical:
@@ -75,28 +75,28 @@ def sum_run(codes, statistics, rows, start, stop, stored, packed, out):
         add_wide(by_row, rows, start, stop, statistics.wide, stored, offsets, out)
         return
     while start < stop:
-        middle = min(stop, start + statistics.piece_rows)
+        middle = min(stop, start + statistics.packed_block_rows)
         add_packed(by_row, rows, start, middle, statistics.packed, stored, offsets, packed)
         widen(packed, out)
         start = middle
 
 
 @kernel
-def advance_run(codes, statistics, split, side, rows, spare, run, stored, packed, out):
+def advance_run(codes, statistics, split, side, rows, buffer, run, stored, packed, out):
     """Partition the run of a node and sum one side into `out`; return the rows and copies that go left.
 
-    run : int64 (2,), the run is rows[run[0]:run[1]]. spare : uint32, as long as the longest run.
+    run : int64 (2,), the run is rows[run[0]:run[1]]. buffer : uint32, as long as the longest run.
     packed, out : zeroed scratch (entries,), and (2, entries) for the sums; with NEITHER `out` is not used.
     """
     start, stop = run[0], run[1]
     if codes.by_column.shape[1]:
         column = codes.by_column[split.column]
-        n_left = split_rows(column, split, rows, start, stop, rows[start:], spare)
+        n_left = split_rows(column, split, rows, start, stop, rows[start:], buffer)
     else:
-        n_left = _split_by_row(codes.by_row, split, rows, start, stop, rows[start:], spare)
+        n_left = _split_by_row(codes.by_row, split, rows, start, stop, rows[start:], buffer)
     middle = start + n_left
     for k in range(stop - middle):
-        rows[middle + k] = spare[k]
+        rows[middle + k] = buffer[k]
     if side == LEFT:
         sum_run(codes, statistics, rows, start, middle, stored, packed, out)
     elif side == RIGHT:
@@ -161,17 +161,28 @@ def store_sums(sums, slot):
 
 
 @kernel
-def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
-    """Start a tree with the sums (2, entries) of all rows; return the node to split next, -1 for none."""
+def store_root(codes, rules, nodes, frontier, memory, sums, n_rows, count):
+    """Start a tree with the sums (2, entries) of all rows."""
     start_tree(nodes, n_rows, count, frontier)
-    root, column = nodes[0], rules.columns[0]
-    root.gradient, root.hessian = 0, 0
-    # every row has a code in any column
-    for entry in range(codes.offsets[column], codes.offsets[column + 1]):
-        root.gradient += sums[0, entry]
-        root.hessian += sums[1, entry]
+    nodes[0].gradient, nodes[0].hessian = add_column(codes, rules.columns[0], sums)
     accumulate(codes.offsets, rules.columns, sums)
     store_sums(sums, memory.pool[frontier.control[SMALL_SLOT]])
+
+
+@kernel
+def add_column(codes, column, sums):
+    """Add up a column of sums (2, entries): every row has a code in any column."""
+    gradient, hessian = np.int64(0), np.int64(0)
+    for entry in range(codes.offsets[column], codes.offsets[column + 1]):
+        gradient += sums[0, entry]
+        hessian += sums[1, entry]
+    return gradient, hessian
+
+
+@kernel
+def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
+    """Start a tree with the sums (2, entries) of all rows; return the node to split next, -1 for none."""
+    store_root(codes, rules, nodes, frontier, memory, sums, n_rows, count)
     return _search_and_select(codes, rules, nodes, frontier, memory, search)
 
 
@@ -191,17 +202,15 @@ def split_from_sums(codes, rules, nodes, number, frontier, memory, search, left,
         if counts[3]:
             accumulate(codes.offsets, rules.columns, right)
         side = control[FILL] - nodes[number].left  # of the child with fewer rows
-        mine, others = (left, right) if side == 0 else (right, left)
+        own, other = (left, right) if side == 0 else (right, left)
         small_sums, large_sums = pool[control[SMALL_SLOT]], pool[control[LARGE_SLOT]]
         for channel in range(2):
             for entry in range(pool.shape[2]):
                 if counts[2 + side]:
-                    fewer = mine[channel, entry]
-                    more = (
-                        others[channel, entry] if counts[3 - side] else pool[parent, channel, entry] - fewer
-                    )
+                    fewer = own[channel, entry]
+                    more = other[channel, entry] if counts[3 - side] else pool[parent, channel, entry] - fewer
                 else:
-                    more = others[channel, entry]
+                    more = other[channel, entry]
                     fewer = pool[parent, channel, entry] - more
                 small_sums[channel, entry] = fewer
                 if control[LARGE] >= 0:
@@ -210,8 +219,8 @@ def split_from_sums(codes, rules, nodes, number, frontier, memory, search, left,
 
 
 @kernel
-def search_again(codes, rules, nodes, frontier, memory, search, sums):
-    """Search the one node that `search_alone` selected; return the slot of its running sums.
+def repeat_search(codes, rules, nodes, frontier, memory, search, sums):
+    """Search the one node that `search_single` selected; return the slot of its running sums.
 
     sums : (2, entries) of its rows if the pool does not hold them, else (2, 0).
     """

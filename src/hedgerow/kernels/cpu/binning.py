@@ -13,7 +13,7 @@ from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.random import ROW_KEYS, draw
 
 _ROWS_OF_A_BIN = 3  # minimum, in a column with more values than bins: finer bins cost time and gain nothing
-_ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one
+_ROWS_PER_BLOCK = 256  # a block of rows stays in cache while its columns are visited one by one
 
 
 @kernel
@@ -27,10 +27,10 @@ def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_
     by_row : (n, stride) or (0, 0); by_column : (columns, n) or (0, 0).
     """
     n_rows, n_columns = block.shape
-    values = np.empty(_ROWS_AT_ONCE, np.float64)
-    positions = np.empty(_ROWS_AT_ONCE, np.int64)
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        n = min(_ROWS_AT_ONCE, n_rows - top)
+    values = np.empty(_ROWS_PER_BLOCK, np.float64)
+    positions = np.empty(_ROWS_PER_BLOCK, np.int64)
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        n = min(_ROWS_PER_BLOCK, n_rows - top)
         for f in range(n_columns):
             for i in range(n):
                 values[i] = np.float64(block[top + i, f])
@@ -120,8 +120,8 @@ def middles(values, positions, edges):
 @kernel
 def store_rows(by_column, stored, usual, base, by_row, start, stop):
     """Fill by_row[start:stop] from the codes by column; see `hedgerow.binning.Bundles` for shared columns."""
-    for top in range(start, stop, _ROWS_AT_ONCE):
-        bottom = min(top + _ROWS_AT_ONCE, stop)
+    for top in range(start, stop, _ROWS_PER_BLOCK):
+        bottom = min(top + _ROWS_PER_BLOCK, stop)
         for row in range(top, bottom):
             by_row[row, :] = 0
         for column in range(by_column.shape[0]):

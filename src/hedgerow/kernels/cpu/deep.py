@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch, add_row
 from hedgerow.kernels.cpu.deep_cut import clip
 from hedgerow.kernels.cpu.deep_split import DeepRules, OpenNodes, best_split, child_key
@@ -29,29 +30,29 @@ class DeepTree(NamedTuple):
     """The tree during growth: arrays long enough for any tree on these rows."""
 
     packed_nodes: NDArray[np.uint64]  # (nodes,)
-    values: NDArray[np.float64]  # (leaves, classes or outputs) of leaves that are not of one class
+    values: Floats  # (leaves, classes or outputs) of leaves that are not of one class
     sets: NDArray[np.uint64]  # (sets, 4) codes that go left
     set_number: NDArray[np.int32]  # (nodes,) or empty without categorical columns
-    leaf_starts: NDArray[np.int64]  # (leaves + 1,) first entry of a leaf in leaf_rows; empty if not wanted
+    leaf_starts: Integers  # (leaves + 1,) first entry of a leaf in leaf_rows; empty if not wanted
     leaf_rows: NDArray[np.uint32]  # (n,) of the table, by leaf
-    gains: NDArray[np.float64]  # (2, columns) sums over the splits, and their rounding errors
+    gains: Floats  # (2, columns) sums over the splits, and their rounding errors
 
 
 class DeepWorkspace(NamedTuple):
     """Memory of a thread."""
 
     rows: NDArray[np.uint32]  # (n,)
-    spare: NDArray[np.uint32]  # (n,)
+    buffer: NDArray[np.uint32]  # (n,)
     nodes: OpenNodes
-    heap: NDArray[np.int64]  # (slots,) those of open nodes
-    free: NDArray[np.int64]  # (slots,) unused ones
-    deferred: NDArray[np.int64]  # (n, 4) small nodes, as in OpenNodes.extent
-    deferred_bounds: NDArray[np.float64]  # (n, 2)
+    heap: Integers  # (slots,) those of open nodes
+    free: Integers  # (slots,) unused ones
+    deferred: Integers  # (n, 4) small nodes, as in OpenNodes.extent
+    deferred_bounds: Floats  # (n, 2)
     deferred_key: NDArray[np.uint64]  # (n,)
     block: DeepRows  # rows of a small node, copied to one block
     block_rows: NDArray[np.uint32]
     scratch: Scratch
-    state: NDArray[np.int64]
+    state: Integers
 
 
 class TreeInput(NamedTuple):
@@ -213,7 +214,7 @@ def _split(data, columns, tree, workspace, rows, slot):
         tree.packed_nodes[number] = pack_split(child, column, threshold, missing_left)
     _add_gain(tree.gains, column, max(nodes.gain[slot], 0.0))
     left, right = _allocate_slot(workspace), _allocate_slot(workspace)
-    middle = _partition(data.codes, columns, rows, workspace.spare, nodes, slot)
+    middle = _partition(data.codes, columns, rows, workspace.buffer, nodes, slot)
     for k in range(nodes.sums.shape[1]):
         nodes.sums[left, k] = nodes.left[slot, k]
         nodes.sums[right, k] = nodes.sums[slot, k] - nodes.left[slot, k]
@@ -244,7 +245,7 @@ def _add_gain(gains, column, gain):
 
 
 @deep_inline
-def _partition(codes, columns, rows, spare, nodes, slot):
+def _partition(codes, columns, rows, buffer, nodes, slot):
     """Move the rows that go left to the front, stably; return the index of the first other row."""
     start, stop = nodes.extent[slot, 1], nodes.extent[slot, 2]
     column, threshold, missing_left, categorical = nodes.split[slot]
@@ -259,7 +260,7 @@ def _partition(codes, columns, rows, spare, nodes, slot):
             row = rows[i]
             left = np.uintp(in_set(bytes_left, np.int64(codes[np.uintp(row), stored])))
             rows[at] = row
-            spare[n_right] = row
+            buffer[n_right] = row
             at += left
             n_right += one - left
     else:
@@ -269,11 +270,11 @@ def _partition(codes, columns, rows, spare, nodes, slot):
             row = rows[i]
             left = np.uintp(np.uint8(codes[np.uintp(row), stored] - base) <= highest)
             rows[at] = row
-            spare[n_right] = row
+            buffer[n_right] = row
             at += left
             n_right += one - left
     for i in range(n_right):
-        rows[at + i] = spare[i]
+        rows[at + i] = buffer[i]
     return np.int64(at)
 
 

@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.jit import deep_inline, intrinsics
 
 lowest_bit, prefetch = intrinsics("intrinsics", "lowest_bit", "prefetch")
 _BITSET_WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
 _MANY_ROWS = 2048  # from here on finding the codes in the histogram is faster than setting their bits
-_AHEAD = 16  # rows between the prefetch and the use of a row
+_PREFETCH_ROWS = 16  # rows between the prefetch and the use of a row
 _ONE = np.uint64(1)
 
 
@@ -29,10 +30,10 @@ class DeepRows(NamedTuple):
     """The rows that trees are grown on, or those of a subtree."""
 
     codes: NDArray[np.uint8]  # (n, stride), mutually exclusive columns share a stored column
-    weight: NDArray[np.int64]  # (n,) draws times the row's own weight; 0 for a row that is not used
-    draws: NDArray[np.int64]  # (n,) or empty when they are the weights
+    weight: Integers  # (n,) draws times the row's own weight; 0 for a row that is not used
+    draws: Integers  # (n,) or empty when they are the weights
     classes: NDArray[np.integer]  # (n,) or empty
-    numbers: NDArray[np.int64]  # (n, outputs), the row's own weight already in; (n, 0) for classes
+    numbers: Integers  # (n, outputs), the row's own weight already in; (n, 0) for classes
     target_keys: NDArray[
         np.int64
     ]  # (n, any) equal for rows of equal targets: the numbers, if they are unweighted
@@ -43,35 +44,35 @@ class DeepColumns(NamedTuple):
 
     categorical: NDArray[np.uint8]  # (columns,)
     direction: NDArray[np.int8]  # (columns,) -1, 0 or 1, or empty without constraints
-    n_bins: NDArray[np.int64]  # (columns,) the largest code
-    stored: NDArray[np.int64]  # (columns,) number of its stored column
-    base: NDArray[np.int64]  # (columns,)
-    usual: NDArray[np.int64]  # (columns,) the code that a shared column does not store, -1 if not shared
+    n_bins: Integers  # (columns,) the largest code
+    stored: Integers  # (columns,) number of its stored column
+    base: Integers  # (columns,)
+    usual: Integers  # (columns,) the code that a shared column does not store, -1 if not shared
     shared: NDArray[np.uint8]  # (stored columns,)
 
 
 class Scratch(NamedTuple):
     """Memory of a thread for the search."""
 
-    order: NDArray[np.int64]  # (columns,) those drawn for the node first
-    swapped: NDArray[np.int64]  # (columns,) positions that were exchanged
-    chosen: NDArray[np.int64]  # (columns,) those searched together
+    order: Integers  # (columns,) those drawn for the node first
+    swapped: Integers  # (columns,) positions that were exchanged
+    chosen: Integers  # (columns,) those searched together
     filled: NDArray[np.uintp]  # (at once,) stored columns that have a histogram
-    number: NDArray[np.int64]  # (stored columns,) of its histogram, or -1
-    hist: NDArray[np.int64]  # (at once * 256 * channels,) zero between nodes
+    number: Integers  # (stored columns,) of its histogram, or -1
+    hist: Integers  # (at once * 256 * channels,) zero between nodes
     present: NDArray[np.uint64]  # (at once * 4,) a bit for every byte that occurs
-    own: NDArray[np.int64]  # (256 * channels,) sums of the codes of a column
-    sorted: NDArray[np.int64]  # (256 * channels,) the same in another order
-    codes: NDArray[np.int64]  # (256,) those of a column, in the order they are cut
-    positions: NDArray[np.int64]  # (256,)
-    keys: NDArray[np.float64]  # (256,)
-    channels: NDArray[np.int64]  # (channels,) those of the node that are not empty
-    local: NDArray[np.int64]  # (channels,) index of each among these
-    sums: NDArray[np.int64]  # (channels,) of the node, without the empty ones
-    means: NDArray[np.int64]  # (channels,) of the numbers, rounded down
-    side: NDArray[np.int64]  # (2, channels)
-    shares: NDArray[np.float64]  # (2, channels)
-    logs: NDArray[np.float64]  # w ln w for w = 0, 1, 2, ...
+    own: Integers  # (256 * channels,) sums of the codes of a column
+    sorted: Integers  # (256 * channels,) the same in another order
+    codes: Integers  # (256,) those of a column, in the order they are cut
+    positions: Integers  # (256,)
+    keys: Floats  # (256,)
+    channels: Integers  # (channels,) those of the node that are not empty
+    local: Integers  # (channels,) index of each among these
+    sums: Integers  # (channels,) of the node, without the empty ones
+    means: Integers  # (channels,) of the numbers, rounded down
+    side: Integers  # (2, channels)
+    shares: Floats  # (2, channels)
+    logs: Floats  # w ln w for w = 0, 1, 2, ...
 
 
 @deep_inline
@@ -102,7 +103,7 @@ def fill(data, rows, scratch, first, last, start, stop):
         return
     row_bytes, end = np.uintp(data.codes.shape[1]), stop - 1
     for r in range(start, stop):
-        prefetch(data.codes, np.uintp(rows[min(r + _AHEAD, end)]) * row_bytes)
+        prefetch(data.codes, np.uintp(rows[min(r + _PREFETCH_ROWS, end)]) * row_bytes)
         row = np.uintp(rows[r])
         weight, base = data.weight[row], offset + np.uintp(data.classes[row])
         for i in range(n):

@@ -7,8 +7,8 @@ the weight of the node times the fall of its impurity.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 
@@ -18,12 +18,12 @@ GINI, ENTROPY, SQUARED, POISSON = (np.int64(i) for i in range(4))
 class ColumnSums(NamedTuple):
     """The rows of a node by the codes of one column."""
 
-    own: NDArray[np.int64]  # (codes * stride,) sums of the codes, in the order they are cut
-    codes: NDArray[np.int64]  # (256,) those that occur, in the order they are cut
+    own: Integers  # (codes * stride,) sums of the codes, in the order they are cut
+    codes: Integers  # (256,) those that occur, in the order they are cut
     n: int  # of these
-    sums: NDArray[np.int64]  # (stride,) of the node, only channels that are not empty
+    sums: Integers  # (stride,) of the node, only channels that are not empty
     stride: int  # how many they are, that of the draws among them
-    means: NDArray[np.int64]  # (stride,) of the numbers, rounded down
+    means: Integers  # (stride,) of the numbers, rounded down
     classes: bool
     counted: bool  # the last channel is that of the draws
     categorical: bool

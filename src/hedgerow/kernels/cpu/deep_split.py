@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.deep_codes import (
     clear_shared,
     collect_codes,
@@ -38,7 +39,7 @@ from hedgerow.kernels.cpu.deep_cut import (
 )
 from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 from hedgerow.kernels.cpu.partition import fill_set
-from hedgerow.kernels.cpu.random import below, draw_from
+from hedgerow.kernels.cpu.random import bounded_draw, draw_from
 
 _FEW_ROWS = 8  # up to here rows are sorted one by one
 _ALL_CODES = np.int64(255)
@@ -65,14 +66,14 @@ class DeepRules(NamedTuple):
 class OpenNodes(NamedTuple):
     """Open nodes and their best splits, one slot each."""
 
-    extent: NDArray[np.int64]  # (slots, 4) number in the tree, start, stop, depth
+    extent: Integers  # (slots, 4) number in the tree, start, stop, depth
     key: NDArray[np.uint64]  # (slots,) of its random draws; see `child_key`
-    split: NDArray[np.int64]  # (slots, 4) column, threshold, missing_left, categorical
+    split: Integers  # (slots, 4) column, threshold, missing_left, categorical
     goes_left: NDArray[np.uint64]  # (slots, 4) the codes of a categorical split
-    gain: NDArray[np.float64]
-    sums: NDArray[np.int64]  # (slots, channels)
-    left: NDArray[np.int64]  # (slots, channels) sums of the left side
-    bounds: NDArray[np.float64]  # (slots, 4) lowest and highest value allowed, values of both sides
+    gain: Floats
+    sums: Integers  # (slots, channels)
+    left: Integers  # (slots, channels) sums of the left side
+    bounds: Floats  # (slots, 4) lowest and highest value allowed, values of both sides
     constant: NDArray[np.uint64]  # (slots, words) a bit for every column that has only one code
 
 
@@ -101,7 +102,7 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
     while drawn < n_columns and wanted > 0:
         n, first = 0, n_filled
         while n < wanted and drawn < n_columns and n_filled < at_once:
-            other = drawn + below(draw_from(nodes.key[slot], drawn), n_columns - drawn)
+            other = drawn + bounded_draw(draw_from(nodes.key[slot], drawn), n_columns - drawn)
             column = scratch.order[other]
             scratch.order[other], scratch.order[drawn] = scratch.order[drawn], column
             scratch.swapped[drawn] = other
@@ -242,6 +243,6 @@ def _draw_cut(key, column, codes, n, categorical):
     """Draw the only cut to try: uniform over the codes from the lowest to the highest, or over positions."""
     drawn = draw_from(draw_from(key, _CUTS), column)
     if categorical:
-        return below(drawn, n - 1)
+        return bounded_draw(drawn, n - 1)
     first = np.int64(codes[0] == 0)
-    return codes[first] + below(drawn, max(codes[n - 1] - codes[first], 1))
+    return codes[first] + bounded_draw(drawn, max(codes[n - 1] - codes[first], 1))

@@ -18,12 +18,9 @@ arithmetic.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.kernels.cpu.jit import kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: t + ROUND has the integer nearest to t in its low bits
 LOG2_E = 1.4426950408889634

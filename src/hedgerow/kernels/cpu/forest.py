@@ -8,11 +8,11 @@ There are three ways to find the leaf of a row, with the same result:
   and row, on the values themselves, without encoding them.
 - numbering: in a symmetric tree the outcomes of the tests of all levels are the bits of the number of the
   leaf: six tests instead of 63. The nodes must be in the order of the levels.
-- walking: follow the children, all rows of a block taking each step together, so that the latency of
+- traversal: follow the children, all rows of a block taking each step together, so that the latency of
   one row hides behind the others; a leaf is its own child. It works on codes.
 
 Leaves of symmetric trees are numbered. The first 31 splits of another tree, in the order of growing, are
-masked; the nodes below them are walked. A few rows are only walked: there is nothing to vectorise over.
+masked; the nodes below them are traversed. A few rows are only traversed: there is nothing to vectorise over.
 """
 
 from typing import NamedTuple
@@ -29,18 +29,18 @@ from hedgerow.kernels.cpu.records import SET_WORDS
 (lowest_bit,) = intrinsics("intrinsics", "lowest_bit")
 TOP_LEAVES = 32  # one bit each
 _TOP_NODES = 2 * TOP_LEAVES - 1
-_ROWS_AT_ONCE = 256
+_ROWS_PER_BLOCK = 256
 _FEW_ROWS = 8
 
 # A node is one machine word, so that a step is one load: left child, column, threshold, kind.
 CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT = 36, 18, 2
-MOST_NODES, MOST_COLUMNS = 1 << 28, 1 << 18
+MAX_NODES, MAX_COLUMNS = 1 << 28, 1 << 18
 MISSING_LEFT = 0  # codes <= threshold go left, missing among them as code 0
 MISSING_RIGHT = 1  # the same with codes counted from 1, so that missing wraps around to the largest
 BY_SET = 2
 
 _CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT))
-_COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
+_COLUMN_MASK = np.uint64(MAX_COLUMNS - 1)
 
 
 class Trees(NamedTuple):
@@ -145,7 +145,7 @@ def _kind(word):
 
 
 @kernel
-def _walk(packed_nodes, set_number, sets, codes, at, n, n_steps):
+def _traverse(packed_nodes, set_number, sets, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
     for _ in range(n_steps):
         if sets.shape[0] == 0:
@@ -231,15 +231,15 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
     out : float64 (outputs, n), filled from first_row.
     """
     n_rows, n_columns = block.shape
-    width = min(_ROWS_AT_ONCE, n_rows)
+    width = min(_ROWS_PER_BLOCK, n_rows)
     few = n_rows <= _FEW_ROWS
     coded = few or trees.uses_codes[0]
     values = np.empty((n_columns, width), block.dtype)
     codes = np.empty((n_columns, width), np.uint16)
     at = np.empty(width, np.int64)
     bits = np.empty(width, np.uint32)
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        n = min(_ROWS_AT_ONCE, n_rows - top)
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        n = min(_ROWS_PER_BLOCK, n_rows - top)
         if coded:
             _encode(block[top : top + n], bins, codes)
         if not few:
@@ -260,7 +260,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
                 for i in range(n):
                     at[i] = trees.entry[tree, lowest_bit(bits[i])]
                 n_steps = trees.depth_below[tree]
-            _walk(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, n_steps)
+            _traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, n_steps)
             target = out[trees.output[tree], first_row + top : first_row + top + n]
             for i in range(n):
                 target[i] += trees.value[at[i]]
@@ -270,14 +270,14 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
 def find_leaves(block, bins, trees, out, first_row):
     """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows, n_columns = block.shape
-    codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint16)
-    at = np.empty(_ROWS_AT_ONCE, np.int64)
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        n = min(_ROWS_AT_ONCE, n_rows - top)
+    codes = np.empty((n_columns, min(_ROWS_PER_BLOCK, n_rows)), np.uint16)
+    at = np.empty(_ROWS_PER_BLOCK, np.int64)
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        n = min(_ROWS_PER_BLOCK, n_rows - top)
         _encode(block[top : top + n], bins, codes)
         for tree in range(out.shape[1]):
             at[:n] = trees.starts[tree]
-            _walk(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, trees.depth[tree])
+            _traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, trees.depth[tree])
             for i in range(n):
                 out[first_row + top + i, tree] = at[i] - trees.starts[tree]
 
@@ -285,11 +285,11 @@ def find_leaves(block, bins, trees, out, first_row):
 @kernel
 def add_coded(codes, trees, tree, start, stop, out):
     """out[row] += value of one tree, for codes by column."""
-    at = np.empty(_ROWS_AT_ONCE, np.int64)
-    for top in range(start, stop, _ROWS_AT_ONCE):
-        n = min(_ROWS_AT_ONCE, stop - top)
+    at = np.empty(_ROWS_PER_BLOCK, np.int64)
+    for top in range(start, stop, _ROWS_PER_BLOCK):
+        n = min(_ROWS_PER_BLOCK, stop - top)
         at[:n] = trees.starts[tree]
-        _walk(
+        _traverse(
             trees.packed_nodes,
             trees.set_number,
             trees.sets,
@@ -339,10 +339,10 @@ def add_tree(codes, nodes, start, stop, out):
         if set_number[number] >= 0:
             for word in range(SET_WORDS):
                 sets[set_number[number], word] = nodes[number].split.goes_left[word]
-    at = np.empty(_ROWS_AT_ONCE, np.int64)
-    for top in range(start, stop, _ROWS_AT_ONCE):
-        n = min(_ROWS_AT_ONCE, stop - top)
+    at = np.empty(_ROWS_PER_BLOCK, np.int64)
+    for top in range(start, stop, _ROWS_PER_BLOCK):
+        n = min(_ROWS_PER_BLOCK, stop - top)
         at[:n] = 0
-        _walk(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
+        _traverse(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
         for i in range(n):
             out[top + i] += nodes[at[i]].value

@@ -224,7 +224,7 @@ def commit(rules, nodes, number, n_left, count, frontier):
 
 
 @kernel
-def search_alone(nodes, number, frontier):
+def search_single(nodes, number, frontier):
     """Select one node to be searched again instead of two children."""
     control = frontier.control
     slot = nodes[number].slot

@@ -16,13 +16,14 @@ other weight multiplies before the rounding.
 
 import numpy as np
 
-from hedgerow.kernels.cpu.elementary import Floats, Integers, exp_clamped, log, log1p
+from hedgerow._typing import Floats, Integers
+from hedgerow.kernels.cpu.elementary import exp_clamped, log, log1p
 from hedgerow.kernels.cpu.jit import kernel
 
 EXPONENT_LIMIT = 500.0  # exp(500) = 1e217 times a target, a weight and a sum stays below 1e308
 SOFTMAX_ROWS = 1024  # rows whose largest score and normaliser stay in the first-level cache
 SPLITTER = 134217729.0  # 2**27 + 1: cuts a float64 into two halves of 26 bits
-_MOST_COUNTED = 1024  # steps of a row in the sums of `pack`
+_MAX_COUNTED = 1024  # steps of a row in the sums of `pack`
 
 
 # --- squared, absolute, quantile, Huber
@@ -378,8 +379,8 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
         slope = np.int64(np.rint(g[i] * scale * g_scale))
         curvature = np.int64(np.rint(h[i] * scale * h_scale))
         n = times[i] if times.shape[0] else np.int64(1)
-        sum_g += min(abs(slope), _MOST_COUNTED) * n
-        sum_h += min(curvature, _MOST_COUNTED) * n
+        sum_g += min(abs(slope), _MAX_COUNTED) * n
+        sum_h += min(curvature, _MAX_COUNTED) * n
         if n:
             least = min(least, curvature)
         packed[i] = ((slope << np.int64(32)) + curvature) * n

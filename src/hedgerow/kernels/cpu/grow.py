@@ -28,7 +28,7 @@ from hedgerow.kernels.cpu.frontier import (
     allow_columns,
     commit,
     finish,
-    search_alone,
+    search_single,
     select_next,
     start_tree,
 )
@@ -173,9 +173,9 @@ def _split_node(codes, copies, rules, nodes, number, work, sync, member, n_membe
     if member < n_workers:
         first, last = share(start, stop, member, n_workers)
         column = codes.by_column[node.split.column]
-        left, right = work.spare[0, first:], work.spare[1, first:]
+        left, right = work.buffer[0, first:], work.buffer[1, first:]
         lefts[0, member] = split_rows(column, node.split, work.rows, first, last, left, right)
-        lefts[1, member] = count_copies(work.spare[0], first, first + lefts[0, member], copies)
+        lefts[1, member] = count_copies(work.buffer[0], first, first + lefts[0, member], copies)
     barrier(sync, n_members)
     n_left, count = lefts[0, 0], lefts[1, 0]
     for other in range(1, n_workers):
@@ -183,12 +183,12 @@ def _split_node(codes, copies, rules, nodes, number, work, sync, member, n_membe
         count += lefts[1, other]
     fits = count >= rules.min_count and whole - count >= rules.min_count
     if fits and member < n_workers:
-        gather_share(work.rows, work.spare, start, stop, lefts[0], member, n_workers)
+        gather_share(work.rows, work.buffer, start, stop, lefts[0], member, n_workers)
     if member == 0:
         if fits:
             commit(rules, nodes, number, n_left, count, frontier)
         else:
-            search_alone(nodes, number, frontier)
+            search_single(nodes, number, frontier)
     barrier(sync, n_members)
 
 

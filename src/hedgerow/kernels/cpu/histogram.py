@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.kernels.cpu.jit import intrinsics, kernel
 
 (prefetch,) = intrinsics("intrinsics", "prefetch")
-_AHEAD = 16  # rows between the prefetch and the use of a row
+_PREFETCH_ROWS = 16  # rows between the prefetch and the use of a row
 _LOW = np.int64(0xFFFFFFFF)
 
 
@@ -24,9 +24,9 @@ def add_packed(by_row, rows, start, stop, packed, columns, offsets, out):
     every = n_columns == offsets.shape[0] - 1  # then columns[j] is j, and not loading it saves a fifth
     whole = start + (stop - start) // 4 * 4
     for k in range(start, whole, 4):
-        if k + _AHEAD + 3 < stop:
+        if k + _PREFETCH_ROWS + 3 < stop:
             for ahead in range(4):
-                row = np.uintp(rows[k + _AHEAD + ahead])
+                row = np.uintp(rows[k + _PREFETCH_ROWS + ahead])
                 prefetch(by_row, row * stride)
                 prefetch(packed, row * np.uintp(8))
         a, b = np.uintp(rows[k]), np.uintp(rows[k + 1])
@@ -89,8 +89,8 @@ def clear(entries):
 def fill_private(codes, statistics, rows, start, stop, stored, packed, partial):
     """One member's share of a histogram: rows[start:stop] into its own `packed` and `partial`.
 
-    The true sum is partial + widened packed. Pieces of more than piece_rows rows could overflow 32 bits,
-    so all pieces but the last are widened at once. Returns whether `partial` was used.
+    The true sum is partial + widened packed. Blocks of more than packed_block_rows rows could overflow 32
+    bits, so all blocks but the last are widened at once. Returns whether `partial` was used.
     """
     by_row, offsets = codes.by_row, codes.stored_offsets
     if statistics.packed.shape[0] == 0:
@@ -99,12 +99,12 @@ def fill_private(codes, statistics, rows, start, stop, stored, packed, partial):
         add_wide(by_row, rows, start, stop, statistics.wide, stored, offsets, partial)
         return True
     clear(packed)
-    many = stop - start > statistics.piece_rows
+    many = stop - start > statistics.packed_block_rows
     if many:
         clear(partial[0])
         clear(partial[1])
     while True:
-        middle = min(stop, start + statistics.piece_rows)
+        middle = min(stop, start + statistics.packed_block_rows)
         add_packed(by_row, rows, start, middle, statistics.packed, stored, offsets, packed)
         if middle == stop:
             return many
@@ -124,15 +124,15 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
     for member in range(n_private):
         unwritten = member == 0
         if packed.shape[0]:
-            mine = packed[member, source:end]
+            own = packed[member, source:end]
             if unwritten:
                 for entry in range(n):
-                    gradient[entry] = mine[entry] >> np.int64(32)
-                    hessian[entry] = mine[entry] & _LOW
+                    gradient[entry] = own[entry] >> np.int64(32)
+                    hessian[entry] = own[entry] & _LOW
             else:
                 for entry in range(n):
-                    gradient[entry] += mine[entry] >> np.int64(32)
-                    hessian[entry] += mine[entry] & _LOW
+                    gradient[entry] += own[entry] >> np.int64(32)
+                    hessian[entry] += own[entry] & _LOW
             unwritten = False
         if used[member]:
             if unwritten:

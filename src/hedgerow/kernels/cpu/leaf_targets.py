@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.forest import CHILD_SHIFT
 from hedgerow.kernels.cpu.jit import kernel
 
@@ -32,15 +33,15 @@ class LeafEntries(NamedTuple):
     starts: NDArray[np.unsignedinteger]  # (leaves + 1,)
     positions: NDArray[np.uint32]  # (entries,)
     draws: NDArray[np.unsignedinteger]  # (entries,)
-    targets: NDArray[np.float64]  # (positions,) rising
-    weights: NDArray[np.float64]  # (positions,) or empty
+    targets: Floats  # (positions,) rising
+    weights: Floats  # (positions,) or empty
 
 
 class UnitSums(NamedTuple):
     """Sums of units, all zero between two rows."""
 
-    fine: NDArray[np.int64]  # (positions,)
-    coarse: NDArray[np.int64]  # (positions >> shift + 1,) sums of 2**shift neighbours
+    fine: Integers  # (positions,)
+    coarse: Integers  # (positions >> shift + 1,) sums of 2**shift neighbours
 
 
 # --- entries

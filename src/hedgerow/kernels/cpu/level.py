@@ -21,6 +21,7 @@ from hedgerow.kernels.cpu.split import (
     ROUNDING,
     best_column,
     first_largest,
+    insert,
     leaf_value,
     ordered_sums,
     send_left,
@@ -97,13 +98,7 @@ def _order_categories(nodes, first_node, pool, first, last, smoothing, order, ra
             continue
         below = np.float64(hessian) + smoothing
         value = residual / below if below > 0.0 or residual != 0.0 else np.inf
-        position = n
-        while position > 0 and ratio[position - 1] > value:
-            ratio[position] = ratio[position - 1]
-            order[position] = order[position - 1]
-            position -= 1
-        ratio[position] = value
-        order[position] = entry - first
+        insert(entry - first, value, n, order, ratio)
         n += 1
     return n
 

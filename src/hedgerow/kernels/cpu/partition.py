@@ -2,7 +2,7 @@
 
     rows[start:stop] = [a b c d e f g h]  ->  [b c f g | a d e h]
 
-Each member writes the left rows of its share to one spare array and the right rows to another, without a
+Each member writes the left rows of its share to one buffer array and the right rows to another, without a
 branch; the shares are then copied to offsets computed from the counts of all members. Measured on 1M rows:
 0.8 ns per row, a quarter of the time to fill one array from both ends with a prefetch.
 """
@@ -70,7 +70,7 @@ def split_rows(codes, split, rows, start, stop, lefts, rights):
 
 
 @kernel
-def gather_share(rows, spare, start, stop, lefts, member, n_members):
+def gather_share(rows, buffer, start, stop, lefts, member, n_members):
     """Copy the member's share back: all left rows first, in order, then all right rows, in order."""
     first, last = share(start, stop, member, n_members)
     to_left, to_right = start, start
@@ -84,7 +84,7 @@ def gather_share(rows, spare, start, stop, lefts, member, n_members):
     for side in range(2):
         target = to_left if side == 0 else to_right
         size = n_left if side == 0 else n_right
-        source, out = spare[side, first : first + size], rows[target : target + size]
+        source, out = buffer[side, first : first + size], rows[target : target + size]
         for k in range(size):
             out[k] = source[k]
 

@@ -65,7 +65,7 @@ def draw(seed, purpose, first, second):
 
 
 @kernel
-def below(number, n):
+def bounded_draw(number, n):
     """Map a draw to 0..n - 1, for n up to 2**32; takes a third of the time of %."""
     return np.int64(((number >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
@@ -77,8 +77,8 @@ def normal(seed, purpose, first, second):
     The sum is an integer, so that the bits are the same on every processor. It is within 6 of 0.
     """
     key, total = stream(seed, purpose, first), np.int64(0)
-    for part in range(3):
-        bits = draw_from(key, 3 * second + part)
+    for number in range(3):
+        bits = draw_from(key, 3 * second + number)
         for shift in range(0, 64, 16):
             total += np.int64((bits >> np.uint64(shift)) & np.uint64(0xFFFF))
     return np.float64(total - 12 * 65_535 // 2) / 65_536.0  # less the mean, over the standard deviation
@@ -132,15 +132,15 @@ def count_draws(n_rows, n_draws, seed, member, most, out):
 
 @kernel
 def count_weighted_draws(ends, n_draws, seed, member, most, out):
-    """The same with ends[row] - ends[row - 1] tickets per row; one ticket each has the same draws."""
+    """The same with ends[row] - ends[row - 1] entries per row; one entry each has the same draws."""
     out[:] = 0
     size, key = np.uint64(ends[-1]), stream(seed, BOOTSTRAP, member)
     for i in range(n_draws):
-        ticket = np.int64(draw_from(key, i) % size)
-        row, above = np.int64(0), np.int64(ends.size - 1)  # the first row whose end is above the ticket
+        entry = np.int64(draw_from(key, i) % size)
+        row, above = np.int64(0), np.int64(ends.size - 1)  # the first row whose end is above the entry
         while row < above:
             middle = (row + above) >> 1
-            if ends[middle] > ticket:
+            if ends[middle] > entry:
                 above = middle
             else:
                 row = middle + 1

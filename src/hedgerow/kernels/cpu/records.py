@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
+
 SET_WORDS = 4  # a set of categories is 256 bits
 
 # The best split found for a node or a column. `left_*` are sums over the rows that go left;
@@ -53,12 +55,12 @@ class Codes(NamedTuple):
 
     by_row: NDArray[Any]  # (n, stride) stored columns, rows padded; for histograms
     by_column: NDArray[Any]  # (columns, n); for partitions
-    offsets: NDArray[np.int64]  # (columns + 1,) first histogram entry of a column; its entry 0 is "missing"
-    n_bins: NDArray[np.int64]  # (columns,) codes 1..n_bins are values
+    offsets: Integers  # (columns + 1,) first histogram entry of a column; its entry 0 is "missing"
+    n_bins: Integers  # (columns,) codes 1..n_bins are values
     categorical: NDArray[np.uint8]  # (columns,)
-    stored_offsets: NDArray[np.int64]  # (stored columns + 1,) the same for the columns as stored by row
-    stored_entries: NDArray[np.int64]  # (columns,) entry of code 0 among these; see hedgerow.binning.Bundles
-    usual: NDArray[np.int64]  # (columns,) the code that is not stored, -1 for none
+    stored_offsets: Integers  # (stored columns + 1,) the same for the columns as stored by row
+    stored_entries: Integers  # (columns,) entry of code 0 among these; see hedgerow.binning.Bundles
+    usual: Integers  # (columns,) the code that is not stored, -1 for none
 
 
 class Statistics(NamedTuple):
@@ -67,17 +69,17 @@ class Statistics(NamedTuple):
     Either `packed` (gradient * 2**32 + hessian, 16 bits each) or `wide` is used; the other is empty.
     """
 
-    packed: NDArray[np.int64]  # (n,) or (0,)
-    wide: NDArray[np.int64]  # (n, 2) or (0, 2)
-    copies: NDArray[np.int64]  # (n,) integer weights, or (0,): every row counts once
-    piece_rows: int  # rows that may be added packed before the sum must be widened
+    packed: Integers  # (n,) or (0,)
+    wide: Integers  # (n, 2) or (0, 2)
+    copies: Integers  # (n,) integer weights, or (0,): every row counts once
+    packed_block_rows: int  # rows that may be added packed before the sum must be widened
 
 
 class Rules(NamedTuple):
     """Limits and penalties of a tree, in units of the integer statistics."""
 
-    columns: NDArray[np.int64]  # the columns this tree may use, ascending
-    stored: NDArray[np.int64]  # the stored columns that hold them, ascending
+    columns: Integers  # the columns this tree may use, ascending
+    stored: Integers  # the stored columns that hold them, ascending
     columns_per_node: int  # how many of them a node may use
     max_leaves: int
     max_depth: int
@@ -97,40 +99,40 @@ class Rules(NamedTuple):
 class Frontier(NamedTuple):
     """The open nodes of the tree, managed by member 0."""
 
-    heap: NDArray[np.int64]  # open nodes, best first
-    priority: NDArray[np.float64]  # (nodes,) by which open nodes are ordered: the score of the best split
-    slots: NDArray[np.int64]  # stack of free slots of the pool
-    control: NDArray[np.int64]  # decisions of member 0 for the others, see kernels.cpu.frontier
+    heap: Integers  # open nodes, best first
+    priority: Floats  # (nodes,) by which open nodes are ordered: the score of the best split
+    slots: Integers  # stack of free slots of the pool
+    control: Integers  # decisions of member 0 for the others, see kernels.cpu.frontier
     groups: NDArray[np.uint64]  # (nodes, words) interaction groups still open in a node
     found: NDArray[Any]  # (2, columns) SPLIT records: best split of each column for two nodes
     allowed: NDArray[np.uint8]  # (2, columns) which columns the two nodes may use
-    chosen: NDArray[np.int64]  # (columns,) for the random choice of columns
+    chosen: Integers  # (columns,) for the random choice of columns
 
 
 class Histograms(NamedTuple):
     """Sums by column and code."""
 
-    pool: NDArray[np.int64]  # (slots + 2, 2, entries) of open nodes; the last two are scratch
-    packed: NDArray[np.int64]  # (members, stored entries)
-    partial: NDArray[np.int64]  # (members, 2, stored entries)
-    counts: NDArray[np.int64]  # (entries,) exact counts of a column whose best split is too small
-    used: NDArray[np.int64]  # (members,) whether a member used its `partial`
+    pool: Integers  # (slots + 2, 2, entries) of open nodes; the last two are scratch
+    packed: Integers  # (members, stored entries)
+    partial: Integers  # (members, 2, stored entries)
+    counts: Integers  # (entries,) exact counts of a column whose best split is too small
+    used: Integers  # (members,) whether a member used its `partial`
 
 
 class Search(NamedTuple):
     """Scratch memory of the search of a column."""
 
-    sums: NDArray[np.int64]  # (members, 3, longest column) running sums of gradient, hessian, count
-    gains: NDArray[np.float64]  # (members, longest column)
-    order: NDArray[np.int64]  # (members, longest column) categories in order of their ratio
+    sums: Integers  # (members, 3, longest column) running sums of gradient, hessian, count
+    gains: Floats  # (members, longest column)
+    order: Integers  # (members, longest column) categories in order of their ratio
 
 
 class Workspace(NamedTuple):
     """Memory of one fit, reused from tree to tree."""
 
     rows: NDArray[np.uint32]  # the rows in the tree, grouped by node
-    spare: NDArray[np.uint32]  # (2, n) left and right rows of the node being split
-    lefts: NDArray[np.int64]  # (2, members) rows each member sent left, and how many copies they count
+    buffer: NDArray[np.uint32]  # (2, n) left and right rows of the node being split
+    lefts: Integers  # (2, members) rows each member sent left, and how many copies they count
     frontier: Frontier
     histograms: Histograms
     search: Search

@@ -22,7 +22,7 @@ from hedgerow.kernels.cpu.partition import fill_set
 from hedgerow.kernels.cpu.random import SPLIT_NOISE, normal
 
 NO_GAIN = -np.inf
-ROUNDING = 1e-10  # a gain below this share of the node's score is rounding, not structure
+ROUNDING = 1e-10  # a gain below this fraction of the node's score is rounding, not structure
 
 
 @kernel
@@ -101,6 +101,18 @@ def first_largest(gains, n):
     return at
 
 
+@inlined_kernel
+def insert(code, value, n, order, ratio):
+    """Insert a code into `order`, whose n codes have rising values in `ratio`, after those of equal value."""
+    position = n
+    while position > 0 and ratio[position - 1] > value:
+        ratio[position] = ratio[position - 1]
+        order[position] = order[position - 1]
+        position -= 1
+    ratio[position] = value
+    order[position] = code
+
+
 @kernel
 def _order_categories(histogram, first, last, smoothing, order, ratio):
     """Write the codes in the node by rising G / (H + smoothing), ties by code; return how many.
@@ -115,13 +127,7 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):
         if gradient == 0 and hessian == 0:
             continue
         value = np.float64(gradient) / (np.float64(hessian) + smoothing)
-        position = n
-        while position > 0 and ratio[position - 1] > value:
-            ratio[position] = ratio[position - 1]
-            order[position] = order[position - 1]
-            position -= 1
-        ratio[position] = value
-        order[position] = entry - first
+        insert(entry - first, value, n, order, ratio)
         n += 1
     return n
 
@@ -158,8 +164,8 @@ def _running_sums(histogram, counts, first, n, with_missing, sums):
 
 
 @kernel
-def _count_strays(sums, n, node, strays, missing_position):
-    """Count `strays`, the rows of codes without statistics (G = H = 0), on the side they will go to.
+def _count_rows_without_statistics(sums, n, node, rows_without_statistics, missing_position):
+    """Count the rows of codes without statistics (G = H = 0) on the side they will go to.
 
     They go with the missing values, at `missing_position` of the order, or else to the heavier side.
     """
@@ -167,7 +173,7 @@ def _count_strays(sums, n, node, strays, missing_position):
         with_missing = 0 <= missing_position <= p
         heavier_left = missing_position < 0 and 2 * sums[1, p] > node.hessian
         if with_missing or heavier_left:
-            sums[2, p] += strays
+            sums[2, p] += rows_without_statistics
 
 
 @kernel
@@ -218,19 +224,19 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             n = max(n_present - 1, 0)
             ordered_sums(histogram, counts, first, order, n, sums)
             if counts.shape[0]:
-                strays, missing_position = node.count, -1
+                rows_without_statistics, missing_position = node.count, -1
                 for p in range(n_present):
-                    strays -= counts[first + order[p]]
+                    rows_without_statistics -= counts[first + order[p]]
                     if order[p] == 0:
                         missing_position = p
-                _count_strays(sums, n, node, strays, missing_position)
+                _count_rows_without_statistics(sums, n, node, rows_without_statistics, missing_position)
         else:
             # the last threshold of missing-right sends every value left and only missing right
             n = n_bins if some_missing and not missing_left else n_bins - 1
             if copied:
                 _running_sums(histogram, counts, first, n, missing_left, sums)
             if counts.shape[0] and not some_missing:
-                _count_strays(sums, n, node, counts[first], -1)
+                _count_rows_without_statistics(sums, n, node, counts[first], -1)
         start = 0 if copied else first + 1
         source = sums[:2] if copied else histogram
         run_g, run_h = source[0, start : start + n], source[1, start : start + n]

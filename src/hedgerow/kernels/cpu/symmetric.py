@@ -13,8 +13,8 @@ to its larger child; the smaller one gets the slot s + 2**depth. So no slot is a
 
 import numpy as np
 
-from hedgerow.kernels.cpu.advance import accumulate, store_sums
-from hedgerow.kernels.cpu.frontier import N_NODES, NEXT, SMALL_SLOT, start_tree
+from hedgerow.kernels.cpu.advance import accumulate, add_column, store_root, store_sums
+from hedgerow.kernels.cpu.frontier import N_NODES, NEXT, start_tree
 from hedgerow.kernels.cpu.grow import barrier, fill_histograms, members_for, own_columns
 from hedgerow.kernels.cpu.histogram import fill_private, merge_column, subtract_column, sum_rows
 from hedgerow.kernels.cpu.jit import kernel
@@ -34,24 +34,28 @@ NODES_PER_MEMBER = 4  # from this number on, members share nodes instead of rows
 
 
 @kernel
-def _partition_node(codes, statistics, rules, nodes, number, split, work, sync, base, part, n_parts):
+def _partition_node(codes, statistics, rules, nodes, number, work, sync, base, member, n_members):
     """Partition the rows of a node and add its children; scratch memory is that of members from `base` on."""
-    node, copies = nodes[number], statistics.copies
+    node, copies, split = (
+        nodes[number],
+        statistics.copies,
+        work.frontier.found[0, work.frontier.control[NEXT]],
+    )
     start, stop = node.start, node.stop
-    n_workers = members_for(stop - start, n_parts)
+    n_workers = members_for(stop - start, n_members)
     lefts, counts = work.lefts[0, base:], work.lefts[1, base:]
-    if part < n_workers:
-        first, last = share(start, stop, part, n_workers)
+    if member < n_workers:
+        first, last = share(start, stop, member, n_workers)
         column = codes.by_column[split.column]
-        lefts[part] = split_rows(
-            column, split, work.rows, first, last, work.spare[0, first:], work.spare[1, first:]
+        lefts[member] = split_rows(
+            column, split, work.rows, first, last, work.buffer[0, first:], work.buffer[1, first:]
         )
-        counts[part] = count_copies(work.spare[0], first, first + lefts[part], copies)
-    barrier(sync, n_parts)
-    if part < n_workers:
-        gather_share(work.rows, work.spare, start, stop, lefts, part, n_workers)
-    barrier(sync, n_parts)
-    if part == 0:
+        counts[member] = count_copies(work.buffer[0], first, first + lefts[member], copies)
+    barrier(sync, n_members)
+    if member < n_workers:
+        gather_share(work.rows, work.buffer, start, stop, lefts, member, n_workers)
+    barrier(sync, n_members)
+    if member == 0:
         n_left, count = np.int64(0), np.int64(0)
         for other in range(n_workers):
             n_left += lefts[other]
@@ -63,11 +67,11 @@ def _partition_node(codes, statistics, rules, nodes, number, split, work, sync, 
         left = left_g, left_h, n_left, count
         add_level_children(rules, nodes, number, split, left, work.search, base)
         select_slots(rules, nodes, number, np.int64(2 * n_left > stop - start))
-    barrier(sync, n_parts)
+    barrier(sync, n_members)
 
 
 @kernel
-def _fill_children(codes, statistics, rules, nodes, number, work, sync, base, part, n_parts):
+def _fill_children(codes, statistics, rules, nodes, number, work, sync, base, member, n_members):
     """Compute the histograms of the children of a node: the smaller one from its rows."""
     node, memory = nodes[number], work.histograms
     present = np.int64(2 * (nodes[node.left].stop - node.start) > node.stop - node.start)
@@ -75,34 +79,34 @@ def _fill_children(codes, statistics, rules, nodes, number, work, sync, base, pa
     if child.slot < 0 and other.slot < 0:
         return
     packed, partial, used = memory.packed[base:], memory.partial[base:], memory.used[base:]
-    n_workers = members_for(child.stop - child.start, n_parts)
-    if part < n_workers:
-        first, last = share(child.start, child.stop, part, n_workers)
-        used[part] = fill_private(
-            codes, statistics, work.rows, first, last, rules.stored, packed[part], partial[part]
+    n_workers = members_for(child.stop - child.start, n_members)
+    if member < n_workers:
+        first, last = share(child.start, child.stop, member, n_workers)
+        used[member] = fill_private(
+            codes, statistics, work.rows, first, last, rules.stored, packed[member], partial[member]
         )
-    barrier(sync, n_parts)
+    barrier(sync, n_members)
     packed = packed[: n_workers if statistics.packed.shape[0] else 0]
     slot, offsets = node.slot + (1 << node.depth), codes.offsets
-    for column in own_columns(rules, part, n_parts):
+    for column in own_columns(rules, member, n_members):
         merge_column(codes, column, child, n_workers, packed, partial, used, memory.pool[slot])
         if other.slot >= 0:
             subtract_column(offsets[column], offsets[column + 1], memory.pool[node.slot], memory.pool[slot])
-    barrier(sync, n_parts)
+    barrier(sync, n_members)
 
 
 @kernel
-def _split_level(codes, statistics, rules, nodes, depth, split, work, sync, member, n_members):
-    """Apply a split to all nodes of a level."""
+def _split_level(codes, statistics, rules, nodes, depth, work, sync, member, n_members):
+    """Apply the chosen split to all nodes of a level."""
     first, stop = (1 << depth) - 1, (2 << depth) - 1
-    base, part, n_parts, step = _LEADER, member, n_members, _ALONE
+    base, own, n_sharing, step = _LEADER, member, n_members, _ALONE
     if stop - first >= NODES_PER_MEMBER * n_members:
-        base, part, n_parts, step = member, _LEADER, _ALONE, n_members
+        base, own, n_sharing, step = member, _LEADER, _ALONE, n_members
         first += member
     for number in range(first, stop, step):
-        _partition_node(codes, statistics, rules, nodes, number, split, work, sync, base, part, n_parts)
+        _partition_node(codes, statistics, rules, nodes, number, work, sync, base, own, n_sharing)
         if depth + 1 < rules.max_depth:
-            _fill_children(codes, statistics, rules, nodes, number, work, sync, base, part, n_parts)
+            _fill_children(codes, statistics, rules, nodes, number, work, sync, base, own, n_sharing)
 
 
 @kernel
@@ -128,8 +132,7 @@ def grow_symmetric(codes, statistics, rules, nodes, work, sync, n_rows, member, 
         barrier(sync, n_members)
         if control[NEXT] < 0:
             break
-        split = frontier.found[0, control[NEXT]]
-        _split_level(codes, statistics, rules, nodes, depth, split, work, sync, member, n_members)
+        _split_level(codes, statistics, rules, nodes, depth, work, sync, member, n_members)
         if member == 0:
             control[N_NODES] = (4 << depth) - 1
         barrier(sync, n_members)
@@ -143,20 +146,14 @@ def grow_symmetric(codes, statistics, rules, nodes, work, sync, n_rows, member, 
 def _search_and_choose(codes, rules, nodes, depth, frontier, memory, search):
     allow_level_columns(rules, depth, frontier)
     search_level(codes, rules, nodes, depth, frontier, memory.pool, search, rules.columns, _LEADER)
-    return choose_column(rules, nodes, depth, frontier)
+    frontier.control[NEXT] = choose_column(rules, nodes, depth, frontier)
+    return frontier.control[NEXT]
 
 
 @kernel
 def start_symmetric_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
     """Start a tree with the sums (2, entries) of all rows; return the column of its split, -1 for none."""
-    start_tree(nodes, n_rows, count, frontier)
-    root, column = nodes[0], rules.columns[0]
-    root.gradient, root.hessian = 0, 0
-    for entry in range(codes.offsets[column], codes.offsets[column + 1]):
-        root.gradient += sums[0, entry]
-        root.hessian += sums[1, entry]
-    accumulate(codes.offsets, rules.columns, sums)
-    store_sums(sums, memory.pool[frontier.control[SMALL_SLOT]])
+    store_root(codes, rules, nodes, frontier, memory, sums, n_rows, count)
     prepare_root(rules, nodes)
     return _search_and_choose(codes, rules, nodes, np.int64(0), frontier, memory, search)
 
@@ -176,15 +173,14 @@ def choose_sides(codes, rules, nodes, depth, split, pool, sides):
 
 
 @kernel
-def split_level_from_sums(
-    codes, rules, nodes, depth, split, frontier, memory, search, counts, sides, histograms
-):
-    """Split all nodes of a level and search the next; return the column of its split, -1 for none.
+def split_level_from_sums(codes, rules, nodes, depth, frontier, memory, search, counts, sides, histograms):
+    """Apply the chosen split to a level and search the next; return the column of its split, -1 for none.
 
     counts : (nodes, 2), rows and copies that went left. sides : see `choose_sides`.
     histograms : sums (2, entries) of these children, in order.
     """
     first_node, position, pool = (1 << depth) - 1, 0, memory.pool
+    split = frontier.found[0, frontier.control[NEXT]]
     for i in range(sides.shape[0]):
         number = first_node + i
         node = nodes[number]
@@ -193,10 +189,7 @@ def split_level_from_sums(
         if node.slot >= 0:
             left_g, left_h = left_sums(codes, pool[node.slot], split)
         elif is_present:
-            one = rules.columns[0]
-            for entry in range(codes.offsets[one], codes.offsets[one + 1]):
-                left_g += histograms[position, 0, entry]
-                left_h += histograms[position, 1, entry]
+            left_g, left_h = add_column(codes, rules.columns[0], histograms[position])
         left = left_g, left_h, counts[i, 0], counts[i, 1]
         add_level_children(rules, nodes, number, split, left, search, _LEADER)
         if select_slots(rules, nodes, number, sides[i, 1]):

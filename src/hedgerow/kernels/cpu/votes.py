@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.forest import BY_SET, CHILD_SHIFT, COLUMN_SHIFT, MOST_COLUMNS, THRESHOLD_SHIFT
+from hedgerow._typing import Floats, Integers
+from hedgerow.kernels.cpu.forest import BY_SET, CHILD_SHIFT, COLUMN_SHIFT, MAX_COLUMNS, THRESHOLD_SHIFT
 from hedgerow.kernels.cpu.jit import kernel, separate_kernel
 from hedgerow.kernels.cpu.partition import in_set
 
@@ -19,23 +20,23 @@ LEAF = 3
 
 _LEAF = np.uint64(LEAF)
 _CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT))
-_COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
+_COLUMN_MASK = np.uint64(MAX_COLUMNS - 1)
 _KIND_MASK = np.uint64(3)
-_ROWS_AT_ONCE = 1024
+_ROWS_PER_BLOCK = 1024
 _STEPS = 4
 
 
 class VoteTrees(NamedTuple):
     """The forest as the kernels read it."""
 
-    starts: NDArray[np.int64]  # (trees + 1,) nodes
+    starts: Integers  # (trees + 1,) nodes
     packed_nodes: NDArray[np.uint64]  # (nodes,)
-    value_starts: NDArray[np.int64]  # (trees + 1,) rows of values
-    values: NDArray[np.float64]  # (rows, classes or outputs)
-    set_starts: NDArray[np.int64]  # (trees + 1,)
+    value_starts: Integers  # (trees + 1,) rows of values
+    values: Floats  # (rows, classes or outputs)
+    set_starts: Integers  # (trees + 1,)
     sets: NDArray[np.uint64]  # (sets, 4)
     set_number: NDArray[np.int32]  # (nodes,) within the tree, or empty
-    n_pure: NDArray[np.int64]  # (1,) leaf numbers below it are classes
+    n_pure: Integers  # (1,) leaf numbers below it are classes
 
 
 @kernel
@@ -58,7 +59,7 @@ def pack_leaf(number):
     return (np.uint64(number) << _CHILD) | np.uint64(LEAF)
 
 
-class Walk(NamedTuple):
+class Traversal(NamedTuple):
     """Rows that are not in a leaf of a tree yet."""
 
     at: NDArray[np.uint32]  # node within the tree
@@ -68,16 +69,16 @@ class Walk(NamedTuple):
 
 
 @kernel
-def new_walk(n):
+def new_traversal(n):
     """Memory for n rows."""
-    return Walk(
+    return Traversal(
         np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32)
     )
 
 
 @separate_kernel
-def descend(trees, tree, codes, walk, n):
-    """Find the leaves of the first n rows of a walk.
+def descend(trees, tree, codes, traversal, n):
+    """Find the leaves of the first n rows of a traversal.
 
     Not inlined: LLVM would know that the arrays do not alias, and its code would take twice the time.
 
@@ -85,12 +86,12 @@ def descend(trees, tree, codes, walk, n):
     steps; until then they stay at their leaf.
     """
     packed_nodes = trees.packed_nodes[trees.starts[tree] : trees.starts[tree + 1]]
-    at, base, rows = walk.at, walk.base, walk.rows
+    at, base, rows = traversal.at, traversal.base, traversal.rows
     for j in range(n):
         at[j] = 0
     while n > 0:
         if trees.set_number.shape[0]:
-            _step_by_sets(trees, tree, packed_nodes, codes, walk, n)
+            _step_by_sets(trees, tree, packed_nodes, codes, traversal, n)
         else:
             for _ in range(_STEPS):
                 for j in range(np.uintp(n)):
@@ -102,7 +103,7 @@ def descend(trees, tree, codes, walk, n):
                     at[j] = np.uint32((word >> _CHILD) + right) if kind != _LEAF else at[j]
         n_open = np.uintp(0)
         for j in range(np.uintp(n)):
-            walk.leaves[np.uintp(rows[j])] = at[j]
+            traversal.leaves[np.uintp(rows[j])] = at[j]
             inner = np.uintp((packed_nodes[np.uintp(at[j])] & _KIND_MASK) != _LEAF)
             at[n_open], base[n_open], rows[n_open] = at[j], base[j], rows[j]
             n_open += inner
@@ -110,19 +111,19 @@ def descend(trees, tree, codes, walk, n):
 
 
 @kernel
-def _step_by_sets(trees, tree, packed_nodes, codes, walk, n):
+def _step_by_sets(trees, tree, packed_nodes, codes, traversal, n):
     """One step, in a forest with categorical splits."""
     for j in range(n):
-        node = np.int64(walk.at[j])
+        node = np.int64(traversal.at[j])
         word = packed_nodes[node]
         kind = word & _KIND_MASK
-        code = np.uint16(codes[np.uintp(walk.base[j]) + np.uintp((word >> _COLUMN) & _COLUMN_MASK)])
+        code = np.uint16(codes[np.uintp(traversal.base[j]) + np.uintp((word >> _COLUMN) & _COLUMN_MASK)])
         right = np.uint64(np.uint16(code - np.uint16(kind)) > np.uint16(word >> _THRESHOLD))
         if kind == BY_SET:
             number = trees.set_starts[tree] + trees.set_number[trees.starts[tree] + node]
             right = np.uint64(1) - np.uint64(in_set(trees.sets[number], np.int64(code)))
         if kind != _LEAF:
-            walk.at[j] = np.uint32((word >> _CHILD) + right)
+            traversal.at[j] = np.uint32((word >> _CHILD) + right)
 
 
 @kernel
@@ -136,13 +137,16 @@ def add_votes(codes, trees, weights, in_bag, first_row, out, n_votes):
     """
     n_rows = out.shape[0]
     stride = codes.shape[0] // n_rows
-    walk, chosen = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        size = min(_ROWS_AT_ONCE, n_rows - top)
+    traversal, chosen = (
+        new_traversal(min(_ROWS_PER_BLOCK, n_rows)),
+        np.empty(min(_ROWS_PER_BLOCK, n_rows), np.int64),
+    )
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        size = min(_ROWS_PER_BLOCK, n_rows - top)
         for tree in range(weights.shape[0]):
-            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, chosen)
-            descend(trees, tree, codes[top * stride :], walk, n)
-            _add_leaf_votes(trees, tree, weights[tree], walk.leaves, chosen, n, out[top : top + size])
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, traversal, chosen)
+            descend(trees, tree, codes[top * stride :], traversal, n)
+            _add_leaf_votes(trees, tree, weights[tree], traversal.leaves, chosen, n, out[top : top + size])
             if n_votes.shape[0]:
                 for j in range(n):
                     n_votes[top + chosen[j]] += 1
@@ -169,15 +173,15 @@ def find_vote_leaves(codes, trees, out):
     """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows = out.shape[0]
     stride = codes.shape[0] // n_rows
-    walk = new_walk(min(_ROWS_AT_ONCE, n_rows))
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        size = min(_ROWS_AT_ONCE, n_rows - top)
+    traversal = new_traversal(min(_ROWS_PER_BLOCK, n_rows))
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        size = min(_ROWS_PER_BLOCK, n_rows - top)
         for tree in range(out.shape[1]):
             for i in range(size):
-                walk.rows[i], walk.base[i] = i, i * stride
-            descend(trees, tree, codes[top * stride :], walk, size)
+                traversal.rows[i], traversal.base[i] = i, i * stride
+            descend(trees, tree, codes[top * stride :], traversal, size)
             for i in range(size):
-                out[top + i, tree] = walk.leaves[i]
+                out[top + i, tree] = traversal.leaves[i]
 
 
 @kernel
@@ -188,19 +192,22 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
     """
     n_rows, n_pure = out.shape[0], trees.n_pure[0]
     stride = codes.shape[0] // n_rows
-    walk, chosen = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
-    for top in range(0, n_rows, _ROWS_AT_ONCE):
-        size = min(_ROWS_AT_ONCE, n_rows - top)
+    traversal, chosen = (
+        new_traversal(min(_ROWS_PER_BLOCK, n_rows)),
+        np.empty(min(_ROWS_PER_BLOCK, n_rows), np.int64),
+    )
+    for top in range(0, n_rows, _ROWS_PER_BLOCK):
+        size = min(_ROWS_PER_BLOCK, n_rows - top)
         for tree in range(out.shape[1]):
-            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, chosen)
-            descend(trees, tree, codes[top * stride :], walk, n)
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, traversal, chosen)
+            descend(trees, tree, codes[top * stride :], traversal, n)
             packed_nodes = trees.packed_nodes[trees.starts[tree] : trees.starts[tree + 1]]
             values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
             for i in range(size):
                 out[top + i, tree] = -1
             for j in range(n):
                 i = chosen[j]
-                number = np.int64(packed_nodes[np.uintp(walk.leaves[i])] >> _CHILD)
+                number = np.int64(packed_nodes[np.uintp(traversal.leaves[i])] >> _CHILD)
                 label = classes[top + i]
                 ahead = 1.0 if number == label else -1.0
                 if number >= n_pure:
@@ -213,13 +220,13 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
 
 
 @kernel
-def _choose_rows(in_bag, tree, first_row, size, stride, walk, chosen):
-    """Write the rows that a tree was not fitted to to the start of its walk; return how many."""
+def _choose_rows(in_bag, tree, first_row, size, stride, traversal, chosen):
+    """Write the rows that a tree was not fitted to to the start of the traversal; return how many."""
     n = 0
     for i in range(size):
         row = first_row + i
         in_sample = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
         if not in_sample:
-            walk.rows[n], walk.base[n], chosen[n] = i, i * stride, i
+            traversal.rows[n], traversal.base[n], chosen[n] = i, i * stride, i
             n += 1
     return n

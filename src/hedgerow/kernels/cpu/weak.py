@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.partition import fill_set
 from hedgerow.kernels.cpu.split import first_largest
@@ -29,16 +30,16 @@ from hedgerow.kernels.cpu.split import first_largest
 ERROR, GINI, MOMENTS = (np.int64(i) for i in range(3))
 NO_GAIN = -1.0
 
-COLUMNS_AT_ONCE = 16  # their histograms stay in the second-level cache
-_ROWS_AT_ONCE = 4096  # whose weights stay in the first-level cache
+COLUMNS_PER_BLOCK = 16  # their histograms stay in the second-level cache
+_ROWS_PER_BLOCK = 4096  # whose weights stay in the first-level cache
 _NOISE = 2.0**-44  # a gain below this share of the whole is rounding
 
 
 class Sample(NamedTuple):
     """The statistics of the rows; see the module."""
 
-    weight: NDArray[np.int64]  # of every row, 0 for one that is not used
-    second: NDArray[np.int64]  # g of every row for moments, else empty
+    weight: Integers  # of every row, 0 for one that is not used
+    second: Integers  # g of every row for moments, else empty
     classes: NDArray[Any]  # of every row for classes, else empty
 
 
@@ -55,7 +56,7 @@ def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, his
     n_columns = codes.shape[0]
     at_once = hist.shape[0]
     n = rows.shape[0] or codes.shape[1]
-    step = n if at_once == 1 else _ROWS_AT_ONCE
+    step = n if at_once == 1 else _ROWS_PER_BLOCK
     gains = np.empty(limits[1])
     for first in range(0, n_columns, at_once):
         last = min(first + at_once, n_columns)
@@ -82,10 +83,10 @@ def fill_columns(codes, offsets, sample, rows, all_rows, hist):
     n_columns = codes.shape[0]
     width = offsets[n_columns]
     n = codes.shape[1] if all_rows else rows.shape[0]
-    for first in range(0, n_columns, COLUMNS_AT_ONCE):
-        last = min(first + COLUMNS_AT_ONCE, n_columns)
-        for top in range(0, n, _ROWS_AT_ONCE):
-            bottom = min(top + _ROWS_AT_ONCE, n)
+    for first in range(0, n_columns, COLUMNS_PER_BLOCK):
+        last = min(first + COLUMNS_PER_BLOCK, n_columns)
+        for top in range(0, n, _ROWS_PER_BLOCK):
+            bottom = min(top + _ROWS_PER_BLOCK, n)
             for column in range(first, last):
                 _fill(codes[column], sample, rows, width, top, bottom, hist[offsets[column] :])
 

@@ -23,7 +23,7 @@ LANES = 16
 TILE = 8  # numbers of a window that are copied at once: 8 x 8 are transposed in 24 steps
 LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
 HAAR_CORNERS = 12  # 3 rectangles of 4 corners
-WINDOWS_AT_ONCE = 256  # so that their planes stay in the second-level cache
+WINDOWS_PER_BLOCK = 256  # so that their planes stay in the second-level cache
 
 
 @kernel
@@ -148,10 +148,10 @@ def haar_codes(planes, inverse, corners, weights, low, scale, start, stop, codes
 
     A code rises with the value, which is sufficient for cuts.
     """
-    values = np.empty(WINDOWS_AT_ONCE, np.float32)
+    values = np.empty(WINDOWS_PER_BLOCK, np.float32)
     most = np.float32(CODES - 1)
-    for begin in range(start, stop, WINDOWS_AT_ONCE):
-        end = min(begin + WINDOWS_AT_ONCE, stop)
+    for begin in range(start, stop, WINDOWS_PER_BLOCK):
+        end = min(begin + WINDOWS_PER_BLOCK, stop)
         value, norm = values[: end - begin], inverse[begin:end]
         for f in range(corners.shape[0]):
             _sums(planes, corners[f], weights[f], begin, end, value)
@@ -172,8 +172,8 @@ def lbp_codes(planes, corners, start, stop, codes):
     sets its bit, clockwise from the top left, which has the highest.
     """
     ring = (0, 1, 2, 6, 10, 9, 8, 4)  # top left grid point of each neighbour
-    for begin in range(start, stop, WINDOWS_AT_ONCE):
-        end = min(begin + WINDOWS_AT_ONCE, stop)
+    for begin in range(start, stop, WINDOWS_PER_BLOCK):
+        end = min(begin + WINDOWS_PER_BLOCK, stop)
         for f in range(corners.shape[0]):
             grid, out = corners[f], codes[f, begin:end]
             middle = np.empty(end - begin, np.int32)
