@@ -91,7 +91,7 @@ def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
         return page.crop((round(left), round(top), round(right) + 2, round(bottom) + 2))
 
     left, right = round(found["title"]["head"][0]), round(found["title"]["head"][2])
-    bottom = max(box[3] for box in found["in-short"]["boxes"])
+    bottom = max(box[3] for box in found["summary"]["boxes"])
     images = [page.crop((0, 0, WIDTH, round(bottom) + EDGE))]
     corners = [(0, 0)]
     top = images[0].height

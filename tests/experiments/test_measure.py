@@ -50,8 +50,8 @@ def test_every_method_gets_the_rows_of_the_folds(problem):
     folds = measure.make_folds(problem.y, 3, 1, seed=0)
     for run in (
         lambda model: measure.cross_validate(model, problem, folds),
-        lambda model: measure.over_models([model], [1.0], problem, folds),
-        lambda model: measure.over_noise(model, [0.0], problem, folds, seed=5),
+        lambda model: measure.curve_of_models([model], [1.0], problem, folds),
+        lambda model: measure.curve_of_noise(model, [0.0], problem, folds, seed=5),
     ):
         model = Recorder()
         run(model)
@@ -68,7 +68,7 @@ def test_scores_are_accuracies(problem):
 
 def test_models_that_stop_early_keep_their_last_accuracy(problem):
     folds = measure.make_folds(problem.y, 5, 1, seed=0)
-    curve = measure.over_rounds(Recorder(), problem, folds, 5)
+    curve = measure.curve_of_rounds(Recorder(), problem, folds, 5)
     assert curve.x == (1.0, 2.0, 3.0, 4.0, 5.0)
     np.testing.assert_allclose(curve.mean, [2 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3])
     np.testing.assert_allclose(curve.spread, 0, atol=1e-15)
@@ -78,7 +78,7 @@ def test_models_that_stop_early_keep_their_last_accuracy(problem):
 def test_share_of_training_labels_is_flipped_and_no_test_label(problem, share):
     folds = measure.make_folds(problem.y, 3, 1, seed=0)
     model = Recorder()
-    curve = measure.over_noise(model, [share], problem, folds, seed=1)
+    curve = measure.curve_of_noise(model, [share], problem, folds, seed=1)
     for rows, labels in model.inputs[::2]:
         assert (labels != problem.y[rows]).sum() == round(share * len(rows))
     # the larger class stays the larger one below, so the accuracy on true labels does not change

@@ -16,7 +16,7 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from hedgerow import AdaBoostClassifier, RandomForestClassifier
 from hedgerow.plots import CalibrationDisplay, ImportancesDisplay
 from hedgerow.report import (
-    Facts,
+    ReportData,
     sections_columns,
     sections_data,
     sections_model,
@@ -39,19 +39,19 @@ def _close_figures():
 
 
 @cache
-def facts(kind):
+def data(kind):
     model, _, _, X, y = case(kind)
-    return Facts(model, X, y)
+    return ReportData(model, X, y)
 
 
 @cache
 def body(kind, make):
-    return make(facts(kind)).body
+    return make(data(kind)).body
 
 
 def figure(kind, make, name):
     body(kind, make)
-    return facts(kind).figures[name]
+    return data(kind).figures[name]
 
 
 def key_figures(html):
@@ -63,7 +63,7 @@ def key_figures(html):
 def test_key_figures_of_two_classes():
     model, _, _, X, y = case("adaboost")
     predicted, probabilities = model.predict(X), model.predict_proba(X)
-    found = key_figures(body("adaboost", sections_data.in_short))
+    found = key_figures(body("adaboost", sections_data.summary_section))
     n_wrong = int(np.sum(predicted != y))
     assert found["accuracy"][0] == f"{100 * metrics.accuracy_score(y, predicted):.1f} %"
     assert found["errors"][0] == f"{n_wrong} of {len(y)}"
@@ -80,7 +80,7 @@ def test_key_figures_of_two_classes():
 def test_key_figures_of_regression():
     model, _, _, X, y = case("regression")
     predicted = model.predict(X)
-    html = body("regression", sections_data.in_short)
+    html = body("regression", sections_data.summary_section)
     found = key_figures(html)
     for name, score in (
         ("R²", metrics.r2_score),
@@ -132,7 +132,7 @@ def test_calibration_of_the_report():
     assert np.sum(drawn.prob_pred * drawn.n_rows) == pytest.approx(probabilities.sum())
     hits = np.rint(drawn.prob_true * drawn.n_rows).astype(int)
     assert hits.sum() == y.sum()
-    few = Facts(model, X[:45], y[:45])
+    few = ReportData(model, X[:45], y[:45])
     sections_quality.calibration(few)
     assert len(few.figures["calibration"].n_rows) <= 3
 
@@ -161,7 +161,7 @@ def test_permutation_importances_agree_with_scikit_learn():
 def test_partial_dependence_agrees_with_scikit_learn():
     model, _, _, X, _ = case("adaboost")
     drawn = figure("adaboost", sections_columns.partial_dependence, "dependence").dependences
-    for column, found in zip(facts("adaboost").top_features(6), drawn, strict=True):
+    for column, found in zip(data("adaboost").top_features(6), drawn, strict=True):
         grid = {column: found.values}
         known = partial_dependence(model, X, [column], custom_values=grid, response_method="predict_proba")
         np.testing.assert_allclose(found.means[0], known["average"][0], atol=1e-12)
@@ -180,7 +180,7 @@ def test_one_error_among_many_rows_is_not_rounded_to_full_accuracy():
     y = (X[:, 0] > 0).astype(int)
     model = AdaBoostClassifier(n_estimators=1, random_state=0).fit(X, y)
     y[0] = 1 - y[0]
-    found = key_figures(sections_data.in_short(Facts(model, X, y)).body)
+    found = key_figures(sections_data.summary_section(ReportData(model, X, y)).body)
     assert found["errors"][0] == "1 of 4,000"
     assert found["accuracy"][0] == "&gt; 99.9 %"
     assert text.share(metrics.accuracy_score(y, model.predict(X))) == "> 99.9 %"
@@ -191,11 +191,11 @@ def test_omitted_and_sampled_permutations_are_noted(monkeypatch):
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     with monkeypatch.context() as patch:
         patch.setattr(sections_columns, "_MAX_PERMUTED", 2)
-        iris = Facts(model, X, y)
+        iris = ReportData(model, X, y)
         assert "omitted: there are more than 2 columns" in sections_columns.importances(iris).body
         assert "permutation" not in iris.figures
     monkeypatch.setattr(sections_columns, "_PERMUTED_ROWS", (40, 40))
-    assert "40 random rows of the test set" in sections_columns.importances(Facts(model, X, y)).body
+    assert "40 random rows of the test set" in sections_columns.importances(ReportData(model, X, y)).body
 
 
 @pytest.mark.parametrize(("n_rounds", "is_computed"), [(4, True), (5, False)])
@@ -203,14 +203,14 @@ def test_weights_are_omitted_for_many_rounds(monkeypatch, n_rounds, is_computed)
     monkeypatch.setattr(sections_rows, "_MAX_WEIGHTS", 150 * 4)
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=n_rounds, random_state=0).fit(X, y)
-    html = sections_rows.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
+    html = sections_rows.hardest(ReportData(model, X, y, X_train=X, y_train=y)).body
     assert ("are not computed for" not in html) == is_computed
 
 
 def test_number_of_drawn_classes_is_noted():
     X, y = load_iris(return_X_y=True)[0], np.arange(150) % 7
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
-    html = sections_columns.partial_dependence(Facts(model, X, y)).body
+    html = sections_columns.partial_dependence(ReportData(model, X, y)).body
     assert "The 5 most probable of 7 classes are drawn." in html
 
 
@@ -219,8 +219,8 @@ def test_average_precision_of_a_rare_class_is_a_key_figure():
     kept = np.flatnonzero((y == 1) | (np.cumsum(y == 0) <= 25))
     X, y = X[kept][:, 20:24], np.where(y[kept] == 0, "malignant", "well")
     model = AdaBoostClassifier(n_estimators=3, random_state=0).fit(X[::2], y[::2])
-    rare = Facts(model, X[1::2], y[1::2])
-    found = key_figures(sections_data.in_short(rare).body)
+    rare = ReportData(model, X[1::2], y[1::2])
+    found = key_figures(sections_data.summary_section(rare).body)
     score = metrics.average_precision_score(rare.y == "malignant", model.predict_proba(rare.X)[:, 0])
     assert float(found["average precision"][0]) == pytest.approx(score, abs=5e-4)
     assert found["average precision"][1].startswith("of class malignant")
@@ -229,7 +229,7 @@ def test_average_precision_of_a_rare_class_is_a_key_figure():
     sections_quality.calibration(rare)
     assert rare.figures["calibration"].pos_label == "malignant"
     for kind in ("adaboost", "forest", "regression"):
-        assert "average precision" not in key_figures(body(kind, sections_data.in_short))
+        assert "average precision" not in key_figures(body(kind, sections_data.summary_section))
 
 
 def test_bound_is_the_same_in_tile_sentence_table_and_plot():
@@ -237,11 +237,15 @@ def test_bound_is_the_same_in_tile_sentence_table_and_plot():
     for n_errors in (0, 1, 3):
         n = 600  # a bound of 0.0051 is not 0.6 %
         bound = Bound("hold-out", holdout_bound(n_errors, n, 0.05), 0.05, n, f"{n_errors} errors", "")
-        certified = Facts(model, X, y, certificate=Certificate("AdaBoostClassifier", 0.05, 0.4, (bound,)))
-        value = key_figures(sections_data.in_short(certified).body)["error bound"][0].removeprefix("≤ ")
+        certified = ReportData(
+            model, X, y, certificate=Certificate("AdaBoostClassifier", 0.05, 0.4, (bound,))
+        )
+        value = key_figures(sections_data.summary_section(certified).body)["error bound"][0].removeprefix(
+            "≤ "
+        )
         assert bound.value <= float(value) < bound.value + 1e-4
         html = sections_model.certificate(certified).body
-        assert f"is at most {value} (hold-out)" in sections_data.in_short(certified).body
+        assert f"is at most {value} (hold-out)" in sections_data.summary_section(certified).body
         assert f'<td class="number">{value}</td>' in html
         assert [label.get_text() for label in certified.figures["bounds"].ax_.texts] == [value]
 

@@ -18,7 +18,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.cli import main
-from hedgerow.report import Facts, Report, sections_model
+from hedgerow.report import Report, ReportData, sections_model
 from hedgerow.report.reproduction import fit_code
 from hedgerow.selection import WeightedEnsembleClassifier
 from hedgerow.theory import certify
@@ -153,14 +153,16 @@ def test_code_without_files_fits_and_evaluates():
 def test_certificate_of_other_rows_is_not_computed_again():
     model, _, _, X_test, y_test = case("adaboost")
     other = certify(model, X_test[:50], y_test[:50])
-    assert "certify" not in sections_model.reproduce(Facts(model, X_test, y_test, certificate=other)).body
+    assert (
+        "certify" not in sections_model.reproduce(ReportData(model, X_test, y_test, certificate=other)).body
+    )
 
 
 def test_model_files_without_a_recipe_are_not_loaded(tmp_path):
     model, _, _, X, y = case("adaboost")
     (tmp_path / "a.hedgerow").write_bytes(b"none")
-    facts = Facts(model, X, y, recipe=object(), model_file=tmp_path / "a.hedgerow", data_file="a.csv")
-    assert "model.fit(X_train, y_train)" in sections_model.reproduce(facts).body
+    data = ReportData(model, X, y, recipe=object(), model_file=tmp_path / "a.hedgerow", data_file="a.csv")
+    assert "model.fit(X_train, y_train)" in sections_model.reproduce(data).body
 
 
 def test_code_of_nested_estimators_and_arrays_makes_the_same_model():

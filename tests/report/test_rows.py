@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
-from hedgerow.report import Facts, sections_rows
+from hedgerow.report import ReportData, sections_rows
 from hedgerow.report.sections_rows import doubtful_labels
 
 
@@ -66,7 +66,7 @@ def test_weights_are_relative_to_the_class():
     model = AdaBoostClassifier(n_estimators=20, random_state=0).fit(X, y)
     weights = model.outlier_scores(X, y)
     assert set(y[np.argsort(-weights)[:10]].tolist()) == {1}  # as all rows of the rare class
-    html = sections_rows.hardest(Facts(model, X[:300], y[:300], X_train=X, y_train=y)).body
+    html = sections_rows.hardest(ReportData(model, X[:300], y[:300], X_train=X, y_train=y)).body
     start = html.find("Training rows with the largest weights in their class")
     listed = 0 if start < 0 else html[start:].count("<td>1</td>")
     assert listed < 5
@@ -78,12 +78,12 @@ def test_wrong_labels_of_the_test_and_training_set_are_listed_with_the_likelier_
     labels = y.copy()
     labels[wrong] = 2, 0
     model = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(X, y)
-    html = sections_rows.hardest(Facts(model, X, labels)).body
+    html = sections_rows.hardest(ReportData(model, X, labels)).body
     table = html[html.index("Test rows that are much likelier in another class") :]
     for row in wrong.tolist():
         assert f'<th scope="row" class="number">{row}</th><td>{labels[row]}</td><td>{y[row]}</td>' in table
     forest = RandomForestClassifier(n_estimators=60, oob_score=True, random_state=0).fit(X, labels)
-    html = sections_rows.hardest(Facts(forest, X[:9], y[:9], X_train=X, y_train=labels)).body
+    html = sections_rows.hardest(ReportData(forest, X[:9], y[:9], X_train=X, y_train=labels)).body
     table = html[html.index("Training rows that are much likelier in another class") :]
     assert all(f'<th scope="row" class="number">{row}</th>' in table for row in wrong.tolist())
     assert "Test set: no label is doubtful" in html

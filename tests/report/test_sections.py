@@ -27,13 +27,13 @@ from hedgerow.report import (
     sections_quality,
     sections_rows,
 )
-from hedgerow.report.facts import Facts, table_values
+from hedgerow.report.data import ReportData, table_values
 from hedgerow.report.sections_columns import is_sum_of_stumps
 from hedgerow.report.sections_data import accuracy_interval, median_interval
 from hedgerow.selection import Choice, Trial
 from report_cases import case, faults, mixed_table, report, text_of
 
-ALWAYS = ["in-short", "data", "method"]
+ALWAYS = ["summary", "data", "method"]
 CLASSES = ["confusion", "calibration", "ranking", "importances", "dependence"]
 EXPECTED = {
     "adaboost": [*ALWAYS, "curves", *CLASSES, "shapes", "margins", "hardest", "certificate", "reproduce"],
@@ -115,7 +115,7 @@ def test_median_interval_has_its_coverage():
 
 
 def test_summary_has_the_statement_of_the_certificate():
-    short = body(report("adaboost"), "in-short")
+    short = body(report("adaboost"), "summary")
     assert "With probability at least 95 %, the error on new rows is at most" in short
 
 
@@ -139,14 +139,14 @@ def test_preparation_of_a_file_is_listed():
     recipe = make_recipe(table, "bought")
     X, labels = recipe.features(table), recipe.labels(table)
     model = GradientBoostingClassifier(n_estimators=3).fit(X, labels)
-    facts = Facts(model, X, labels, summary=describe(table), recipe=recipe)
-    html = sections_data.data(facts).body
+    data = ReportData(model, X, labels, summary=describe(table), recipe=recipe)
+    html = sections_data.data_section(data).body
     assert "Columns dropped" in html
     assert "<code>constant</code>: " in html
     assert "constant (dropped)" in html
     assert "bought (target)" in html
     assert all(note.split()[0] in html for note in recipe.notes)
-    assert "bought, one of 2 classes" in sections_data.in_short(facts).body
+    assert "bought, one of 2 classes" in sections_data.summary_section(data).body
 
 
 # --- method
@@ -175,18 +175,18 @@ def test_trials_are_sorted_and_the_best_is_marked(small):
     scores = {"log-loss": 0.5, "accuracy": 0.7}
     worse = Trial("forest", "random forest", {"n_estimators": 50}, scores, 0.02, 1.0)
     skipped = Trial("bagging", "bagging <of trees>", {}, status="skipped", note="no time was left")
-    facts = Facts(*small, choice=choice_of(BEST, worse, skipped, reason="It is the best.", budget=9.0))
-    html = sections_model.choice(facts).body
+    data = ReportData(*small, choice=choice_of(BEST, worse, skipped, reason="It is the best.", budget=9.0))
+    html = sections_model.choice(data).body
     rows = rows_of(html, "Methods, the best first")
     assert [row[0] for row in rows] == ["gradient boosting", "random forest", "bagging &lt;of trees&gt;"]
     assert [row[1] for row in rows] == ["defaults", "50 trees", "defaults"]
     assert [row[2] for row in rows] == ["0.300 ± 0.010", "0.50 ± 0.02", "–"]
     assert [row[-1] for row in rows] == ["", "", "skipped: no time was left"]
-    assert "note</th>" not in sections_model.choice(Facts(*small, choice=choice_of(BEST))).body
+    assert "note</th>" not in sections_model.choice(ReportData(*small, choice=choice_of(BEST))).body
     assert html.count('class="marked"') == 1
     assert "It is the best." in html
     assert "4.0 seconds of 9 allowed" in html
-    assert "scores" in facts.figures
+    assert "scores" in data.figures
 
 
 def test_forest_has_its_out_of_bag_score_instead_of_curves():
@@ -220,24 +220,24 @@ def test_how_to_reproduce_has_code_versions_and_the_checksum(small, tmp_path):
     path = tmp_path / "model.hedgerow"
     path.write_bytes(b"a model")
     options = {"reproduce": ["hedgerow train a.csv --target <y>"], "model_file": path}
-    html = sections_model.reproduce(Facts(*small, **options)).body
+    html = sections_model.reproduce(ReportData(*small, **options)).body
     assert "hedgerow train a.csv --target &lt;y&gt;" in html
     assert hashlib.sha256(b"a model").hexdigest() in html
     assert str(tmp_path) not in html
     for name in ("Python", "hedgerow", "numpy", "scikit-learn"):
         assert f'<th scope="row">{name}</th>' in html
-    code = sections_model.reproduce(Facts(*small)).body
+    code = sections_model.reproduce(ReportData(*small)).body
     assert "GradientBoostingClassifier(n_estimators=3, random_state=7)" in code
 
 
 def test_choice_within_a_budget_is_reproduced_by_the_chosen_model(small):
     model = copy(small[0]).set_params(n_estimators=12)  # as if the budget had ended the fit after 3 rounds
     command = "hedgerow train a.csv --target y"
-    facts = Facts(model, *small[1:], choice=choice_of(BEST, budget=9.0), reproduce=[command])
-    html = sections_model.reproduce(facts).body
+    data = ReportData(model, *small[1:], choice=choice_of(BEST, budget=9.0), reproduce=[command])
+    html = sections_model.reproduce(data).body
     assert html.index(command) < html.index("GradientBoostingClassifier(n_estimators=3, random_state=7)")
     assert "depend on the machine" in html
-    plain = sections_model.reproduce(Facts(model, *small[1:], reproduce=[command])).body
+    plain = sections_model.reproduce(ReportData(model, *small[1:], reproduce=[command])).body
     assert "depend on the machine" not in plain
 
 
@@ -247,7 +247,7 @@ def test_choice_within_a_budget_is_reproduced_by_the_chosen_model(small):
 def test_hardest_rows_are_those_of_smallest_margin():
     model, _, _, X_test, y_test = case("adaboost")
     numbers = 1000 + np.arange(len(y_test))
-    html = sections_rows.hardest(Facts(model, X_test, y_test, rows=numbers)).body
+    html = sections_rows.hardest(ReportData(model, X_test, y_test, rows=numbers)).body
     rows = rows_of(html, "Test rows with the smallest margins")
     worst = np.argsort(model.margins(X_test, y_test), kind="stable")[:10]
     assert [int(row[0]) for row in rows] == (1000 + worst).tolist()
@@ -262,7 +262,7 @@ def test_training_rows_with_wrong_labels_have_large_weights():
     y[[10, 20]] = 1 - y[[10, 20]]
     X[[10, 20], 0] *= 5
     model = AdaBoostClassifier(n_estimators=20, random_state=0).fit(X, y)
-    html = sections_rows.hardest(Facts(model, X[:50], y[:50], X_train=X, y_train=y)).body
+    html = sections_rows.hardest(ReportData(model, X[:50], y[:50], X_train=X, y_train=y)).body
     rows = rows_of(html, "Training rows with the largest weights in their class: possibly wrong labels")
     assert {rows[0][0], rows[1][0]} == {"10", "20"}
 
@@ -283,14 +283,14 @@ def test_values_of_an_arrow_table_are_numbers_categories_or_none():
 
 
 def test_samples_of_many_rows_are_noted(small, monkeypatch):
-    monkeypatch.setattr("hedgerow.report.facts.MOST_ROWS", 40)
+    monkeypatch.setattr("hedgerow.report.data.MAX_ROWS", 40)
     model, X, y = small
-    facts = Facts(model, X, y, X_train=X, y_train=y)
-    some_X, some_y = facts.some_train
+    data = ReportData(model, X, y, X_train=X, y_train=y)
+    some_X, some_y = data.some_train
     assert some_X.num_rows == len(some_y) == 40
     known = list(zip(X.to_pylist(), y, strict=True))
     assert all(pair in known for pair in zip(some_X.to_pylist(), some_y, strict=True))
-    assert "Computed on a random sample of at most 40 rows." in sections_model.curves(facts).body
+    assert "Computed on a random sample of at most 40 rows." in sections_model.curves(data).body
 
 
 # --- sections that do not apply, and unusual rows
@@ -303,7 +303,7 @@ def test_only_a_sum_of_stumps_has_shape_functions():
     assert not is_sum_of_stumps(GradientBoostingRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(AdaBoostRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(LinearRegression().fit(X, y))
-    assert sections_columns.shapes(Facts(stumps, X, y)).id == "shapes"
+    assert sections_columns.shapes(ReportData(stumps, X, y)).id == "shapes"
 
 
 def test_models_of_other_libraries_have_a_shorter_report():
@@ -317,10 +317,10 @@ def test_models_of_other_libraries_have_a_shorter_report():
 
 def test_rows_of_one_class_have_no_ranking():
     model, _, _, X, y = case("adaboost")
-    facts = Facts(model, X[y == 1], y[y == 1])
-    assert sections_quality.ranking(facts) is None
-    assert sections_quality.confusion(facts) is not None
-    assert sections_quality.calibration(facts) is not None
+    data = ReportData(model, X[y == 1], y[y == 1])
+    assert sections_quality.ranking(data) is None
+    assert sections_quality.confusion(data) is not None
+    assert sections_quality.calibration(data) is not None
 
 
 def test_unknown_classes_count_as_errors():
@@ -351,7 +351,7 @@ def test_a_single_row_with_an_infinite_value_has_a_report(kind):
 
 def test_errors_of_sections_are_raised(small):
     with pytest.raises(AttributeError, match="dropped"):
-        sections_data.data(Facts(*small, recipe=SimpleNamespace(target="y")))
+        sections_data.data_section(ReportData(*small, recipe=SimpleNamespace(target="y")))
 
 
 @pytest.mark.parametrize(
@@ -365,4 +365,4 @@ def test_errors_of_sections_are_raised(small):
 def test_inconsistent_inputs_are_rejected(small, options, message):
     model, X, y = small
     with pytest.raises(ValueError, match=re.escape(message)):
-        Facts(model, **{"X": X, "y": y, **options})
+        ReportData(model, **{"X": X, "y": y, **options})

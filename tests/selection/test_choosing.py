@@ -242,7 +242,9 @@ def test_the_reason_names_the_runner_up_and_whether_it_is_within_noise():
     other = {"gradient": "random forest", "forest": "gradient boosting"}[choice.best.method]
     assert f"The best of the other methods is {other}" in choice.reason
     assert "; the difference, " in choice.reason
-    assert ("within noise" in choice.reason) != ("more than noise" in choice.reason)
+    assert ("is below two standard errors" in choice.reason) != (
+        "is above two standard errors" in choice.reason
+    )
 
 
 def test_two_methods_with_equal_predictions_are_equal_in_the_reason(monkeypatch):

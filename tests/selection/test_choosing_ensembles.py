@@ -231,7 +231,9 @@ def test_members_without_time_are_left_out_and_weights_renormalised():
     final = fit_tried([1.0, 30.0, 40.0], FitLimits(60.0))
     assert final.ensemble.members == (4, 2)
     assert final.ensemble.weights == pytest.approx((0.625, 0.375))
-    assert final.note.startswith("1 member of the ensemble was left out, for lack of time or room")
+    assert final.note.startswith(
+        "1 member of the ensemble was left out, for lack of time or because of the size limit"
+    )
     assert "the score is that of all 3" in final.note
     np.testing.assert_allclose(final.model.weights_, [0.625, 0.375])
     assert fit_tried([40.0, 30.0, 1.0], FitLimits(60.0)) is None
@@ -261,7 +263,7 @@ def test_members_that_exceed_the_size_are_left_out():
     assert len(fit_tried([0.0] * 3, FitLimits(None, size)).model.estimators_) == 3
     final = fit_tried([0.0] * 3, FitLimits(None, size - 1))
     assert final.ensemble.members == (4, 2)
-    assert "the size limit leaves no room for adaboost (5 rounds)" in final.note
+    assert "the size limit excludes adaboost (5 rounds)" in final.note
 
 
 def test_an_interrupt_leaves_the_finished_members(monkeypatch):

@@ -1,4 +1,4 @@
-"""Weights of an ensemble: greedy selection against an oracle, cross-fitted scores, parts of the rows."""
+"""Weights of an ensemble: greedy selection against an oracle, cross-fitted scores, folds of the rows."""
 
 import numpy as np
 import pytest
@@ -109,19 +109,19 @@ def test_an_undefined_metric_leaves_the_first_model():
 
 def test_weights_of_a_part_do_not_depend_on_its_rows():
     models = library(4, 60)
-    parts = [np.arange(0, 60, 2), np.arange(1, 60, 2)]
-    predictions, rows = cross_fit(models, parts, choose_weights), np.concatenate(parts)
+    folds = [np.arange(0, 60, 2), np.arange(1, 60, 2)]
+    predictions, rows = cross_fit(models, folds, choose_weights), np.concatenate(folds)
     np.testing.assert_array_equal(predictions.y_true, models.predictions[0].y_true[rows])
-    for part, other in (parts, parts[::-1]):
+    for fold, other in (folds, folds[::-1]):
         counts = choose_weights(models.take(other))
-        expected = models.take(part).mean(counts).y_pred
-        np.testing.assert_array_equal(predictions.y_pred[np.isin(rows, part)], expected)
+        expected = models.take(fold).mean(counts).y_pred
+        np.testing.assert_array_equal(predictions.y_pred[np.isin(rows, fold)], expected)
 
 
 def test_the_score_of_an_ensemble_of_noise_is_not_that_of_its_selection():
     models = library(10, 60, spread=1.0)
-    parts = [np.arange(start, 60, 5) for start in range(5)]
-    tried = try_ensemble("regression", models.metric, range(10), models.predictions, parts)
+    folds = [np.arange(start, 60, 5) for start in range(5)]
+    tried = try_ensemble("regression", models.metric, range(10), models.predictions, folds)
     chosen = models.mean(choose_weights(models))
     assert tried.scores["rmse"] > models.metric.score(chosen)
     assert sum(tried.weights) == pytest.approx(1.0)
@@ -130,13 +130,13 @@ def test_the_score_of_an_ensemble_of_noise_is_not_that_of_its_selection():
 
 def test_models_of_independent_errors_are_better_together_and_copies_are_not():
     y = RNG.normal(size=400)
-    parts = [np.arange(start, 400, 5) for start in range(5)]
+    folds = [np.arange(start, 400, 5) for start in range(5)]
     models = [Predictions(y, y + RNG.normal(size=400)) for _ in range(3)]
-    tried = try_ensemble("regression", METRICS["rmse"], [7, 3, 5], models, parts)
+    tried = try_ensemble("regression", METRICS["rmse"], [7, 3, 5], models, folds)
     assert tried.is_better
     assert set(tried.members) == {3, 5, 7}
     copies = [models[0], Predictions(y, models[0].y_pred + 1e-3 * RNG.normal(size=400))]
-    assert not try_ensemble("regression", METRICS["rmse"], [0, 1], copies, parts).is_better
+    assert not try_ensemble("regression", METRICS["rmse"], [0, 1], copies, folds).is_better
 
 
 def test_models_without_probabilities_have_no_ensemble():
@@ -148,17 +148,17 @@ def test_models_without_probabilities_have_no_ensemble():
 def test_parts_are_disjoint_and_keep_groups_together():
     y, groups = RNG.integers(0, 2, 300), np.repeat(np.arange(30), 10)
     rows = EnsembleRows.of(y, "classification", 0, groups)
-    assert len(rows.parts) == 5
-    everything = np.concatenate(rows.parts)
+    assert len(rows.folds) == 5
+    everything = np.concatenate(rows.folds)
     assert len(set(everything.tolist())) == len(everything)
-    for part in rows.parts:
-        others = np.setdiff1d(np.arange(300), part)
-        assert not set(groups[part]) & set(groups[others])
+    for fold in rows.folds:
+        others = np.setdiff1d(np.arange(300), fold)
+        assert not set(groups[fold]) & set(groups[others])
 
 
 def test_of_many_rows_a_sample_is_used_and_of_few_none():
     rows = EnsembleRows.of(RNG.normal(size=12_000), "regression", 0, None)
-    assert (len(rows.rows), len(rows.parts)) == (10_000, 2)
+    assert (len(rows.rows), len(rows.folds)) == (10_000, 2)
     assert (np.diff(rows.rows) > 0).all()
     assert EnsembleRows.of(np.arange(19.0), "regression", 0, None) is None
     assert EnsembleRows.of(np.arange(40) % 2, "classification", 0, np.zeros(40, int)) is None

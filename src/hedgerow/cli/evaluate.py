@@ -170,11 +170,11 @@ def write_report(
     commands: tuple[str, ...],
 ) -> None:
     """Write the report of an evaluation."""
-    from hedgerow.report import Facts, Report  # noqa: PLC0415 - loads matplotlib, half a second
+    from hedgerow.report import Report, ReportData  # noqa: PLC0415 - loads matplotlib, half a second
 
     X, y = table.take(table.test)
     X_train, y_train = table.take(table.train) if len(table.train) else (None, None)
-    facts = Facts(
+    data = ReportData(
         evaluation.model,
         X,
         y,
@@ -193,4 +193,4 @@ def write_report(
     )
     title = f"{table.recipe.target} in {table.path.name}"
     with output.progress("writing the report") as progress, input_errors():
-        Report.from_facts(facts, title=title, progress=progress).save(path)
+        Report.from_facts(data, title=title, progress=progress).save(path)

@@ -63,28 +63,28 @@ def train(
     """Fit the best ensemble to a table, and save it with its certificate."""
     output = Output(as_json)
     reading = ReadingOptions(**{field.name: settings.pop(field.name) for field in fields(ReadingOptions)})
-    chosen = TrainOptions(**settings)
-    chosen.check()
+    options = TrainOptions(**settings)
+    options.check()
     model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
     replaces = check_output_file("--out", model_path, force=force, others=(data,))
     replaces_report = check_output_file(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
-    if report is not None and not chosen.hold_out:
+    if report is not None and not options.hold_out:
         raise UsageError(f"--report {report} is not allowed with --hold-out 0: a report needs held-out rows")
     table = read_training_table(
-        data, target, reading, task=task, share=chosen.hold_out, seed=chosen.seed, columns=chosen.columns
+        data, target, reading, task=task, share=options.hold_out, seed=options.seed, columns=options.columns
     )
-    _check_table(table, chosen)
-    chosen.check_table(table)
+    _check_table(table, options)
+    options.check_table(table)
     print_table(table, output)
-    evaluation, leaks = _fit_and_evaluate(table, chosen, output)
-    card = _card(evaluation, table, chosen)
-    final = _refit(evaluation, table, chosen, output) if chosen.refit else evaluation
-    _save(final, model_path, card, chosen, len(table.y))
+    evaluation, leaks = _fit_and_evaluate(table, options, output)
+    card = _card(evaluation, table, options)
+    final = _refit(evaluation, table, options, output) if options.refit else evaluation
+    _save(final, model_path, card, options, len(table.y))
     output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
-        write_report(model_path, evaluation, table, chosen.seed, report, output, commands=(card["command"],))
+        write_report(model_path, evaluation, table, options.seed, report, output, commands=(card["command"],))
         output.text(f"report: {describe_file(report, replaced=replaces_report)}")
     certificate = final.certificate and final.certificate.to_dict()
     files = {"model": str(model_path), "report": report and str(report)}
@@ -92,11 +92,11 @@ def train(
 
 
 def _fit_and_evaluate(
-    table: PreparedTable, chosen: TrainOptions, output: Output
+    table: PreparedTable, options: TrainOptions, output: Output
 ) -> tuple[Evaluation, list[str]]:
     """Fit and evaluate a model, print both, and return also warnings of leaks."""
     if len(table.test):
-        how = table.columns.describe_split(table.order, table.test, chosen.seed)
+        how = table.columns.describe_split(table.order, table.test, options.seed)
         output.text(
             f"held out: {len(table.test):,} of {len(table.y):,} rows, {how}; "
             f"training rows: {len(table.train):,}"
@@ -107,12 +107,12 @@ def _fit_and_evaluate(
             "set, and no bound from one."
         )
     _note_single_rows(table, output)
-    if table.weights is not None or chosen.class_weight is not None:
+    if table.weights is not None or options.class_weight is not None:
         output.text("weights: used in fitting; scores and certificate count every row once")
     start = time.perf_counter()
-    model, choice = _fit(table, chosen, output)
+    model, choice = _fit(table, options, output)
     seconds = time.perf_counter() - start if choice is None else choice.fit_seconds
-    evaluation = evaluate(model, table, choice, chosen)
+    evaluation = evaluate(model, table, choice, options)
     leaks = leaking_columns(model, table) + copied_rows(table) if len(table.test) else []
     _print_evaluation(evaluation, table, seconds, leaks, output)
     return evaluation, leaks
@@ -136,22 +136,22 @@ def _note_single_rows(table: PreparedTable, output: Output) -> None:
         output.note(text)
 
 
-def _refit(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions, output: Output) -> Evaluation:
+def _refit(evaluation: Evaluation, table: PreparedTable, options: TrainOptions, output: Output) -> Evaluation:
     """Fit the same method, parameters and threshold to all rows; the certificate names the model it is of."""
     rows = np.arange(len(table.y), dtype=np.int64)
     choice = evaluation.choice
     X, y = table.take(rows)
     common: dict[str, Any] = {
-        "random_state": chosen.seed,
-        "n_jobs": chosen.threads,
-        "options": chosen.fit_options(table, rows),
+        "random_state": options.seed,
+        "n_jobs": options.threads,
+        "options": options.fit_options(table, rows),
     }
     start = time.perf_counter()
     with output.progress("fitting to all rows"), input_errors():
         if choice is None:
-            model = fit_method(X, y, table.task, chosen.method, **common)
+            model = fit_method(X, y, table.task, options.method, **common)
         else:
-            budget = _REFIT_SHARE * (chosen.budget or DEFAULT_BUDGET)
+            budget = _REFIT_SHARE * (options.budget or DEFAULT_BUDGET)
             model = fit_choice(choice, X, y, budget=budget, **common)
     share = round(100 * len(table.train) / len(table.y))
     output.text(
@@ -164,10 +164,10 @@ def _refit(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions, o
     return replace(evaluation, model=model, certificate=certificate)
 
 
-def _save(final: Evaluation, path: Path, card: dict[str, Any], chosen: TrainOptions, n_rows: int) -> None:
+def _save(final: Evaluation, path: Path, card: dict[str, Any], options: TrainOptions, n_rows: int) -> None:
     """Write the model file, unless it is larger than allowed."""
     data = to_bytes(final.model, card, final.certificate)
-    limit = chosen.size_limit(n_rows)
+    limit = options.size_limit(n_rows)
     if len(data) > limit:
         raise CommandError(
             f"--max-size: the model has {format_bytes(len(data))}, {format_bytes(limit)} are allowed; pass "
@@ -176,10 +176,10 @@ def _save(final: Evaluation, path: Path, card: dict[str, Any], chosen: TrainOpti
     write_atomically(path, data)
 
 
-def _check_table(table: PreparedTable, chosen: TrainOptions) -> None:
+def _check_table(table: PreparedTable, options: TrainOptions) -> None:
     """Raise an error for too few rows, or for a method or a metric that does not support the target."""
     n_train, n_test = len(table.train), len(table.test)
-    if not n_test and chosen.hold_out:
+    if not n_test and options.hold_out:
         raise CommandError(f"{table.path}: {len(table.y)} rows are too few to hold some out")
     if n_train < _MIN_TRAINING_ROWS:
         raise CommandError(
@@ -188,22 +188,22 @@ def _check_table(table: PreparedTable, chosen: TrainOptions) -> None:
         )
 
 
-def _fit(table: PreparedTable, chosen: TrainOptions, output: Output) -> tuple[Any, Any]:
+def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[Any, Any]:
     """Fit the named method, or the best setting, to the training rows; return also the Choice, if any."""
     X, y = table.take(table.train)
     common: dict[str, Any] = {
-        "random_state": chosen.seed,
-        "n_jobs": chosen.threads,
-        "options": chosen.fit_options(table, table.train),
+        "random_state": options.seed,
+        "n_jobs": options.threads,
+        "options": options.fit_options(table, table.train),
     }
-    title = "choosing" if chosen.is_tuned else f"fitting {METHODS[chosen.method].title}"
+    title = "choosing" if options.is_tuned else f"fitting {METHODS[options.method].title}"
     with output.progress(title) as progress, input_errors():
-        if not chosen.is_tuned:
-            return fit_method(X, y, table.task, chosen.method, **common), None
-        budget = chosen.budget or DEFAULT_BUDGET
-        budget = (1 - _REFIT_SHARE) * budget if chosen.refit else budget
-        common |= {"metric": chosen.metric, "budget": budget, "methods": chosen.methods}
-        choice = choose(X, y, table.task, progress=progress, ensemble=not chosen.single, **common)
+        if not options.is_tuned:
+            return fit_method(X, y, table.task, options.method, **common), None
+        budget = options.budget or DEFAULT_BUDGET
+        budget = (1 - _REFIT_SHARE) * budget if options.refit else budget
+        common |= {"metric": options.metric, "budget": budget, "methods": options.methods}
+        choice = choose(X, y, table.task, progress=progress, ensemble=not options.single, **common)
     return choice.model, choice
 
 
@@ -247,7 +247,7 @@ def _stem(path: Path) -> str:
     return name if name.strip("-") else "model"
 
 
-def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) -> dict[str, Any]:
+def _card(evaluation: Evaluation, table: PreparedTable, options: TrainOptions) -> dict[str, Any]:
     """Return the card of the model; see `table_model`."""
     n_rows = table.summary.n_rows
     card: dict[str, Any] = plain(
@@ -262,16 +262,16 @@ def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) ->
                 "unlabelled": n_rows - len(table.row_numbers),
             },
             "hold_out": {
-                "share": chosen.hold_out,
-                "seed": chosen.seed,
+                "share": options.hold_out,
+                "seed": options.seed,
                 "rows": len(table.test),
                 "train_rows": len(table.train),
-                "group": chosen.group,
-                "time": chosen.time,
-                "weight": chosen.weight,
+                "group": options.group,
+                "time": options.time,
+                "weight": options.weight,
             },
-            "refit": chosen.refit,
-            "threshold": _threshold(evaluation.model, chosen),
+            "refit": options.refit,
+            "threshold": _threshold(evaluation.model, options),
             "estimator": type(evaluation.model).__name__,
             "choice": evaluation.choice and _without_seconds(evaluation.choice.to_dict()),
             "scores": evaluation.scores,
@@ -281,11 +281,11 @@ def _card(evaluation: Evaluation, table: PreparedTable, chosen: TrainOptions) ->
     return card
 
 
-def _threshold(model: Any, chosen: TrainOptions) -> dict[str, Any] | None:
-    """Return the decision threshold and how it was chosen."""
+def _threshold(model: Any, options: TrainOptions) -> dict[str, Any] | None:
+    """Return the decision threshold and how it was options."""
     if not isinstance(model, FixedThresholdClassifier):
         return None
-    how = chosen.threshold if chosen.cost is None else f"cost {chosen.cost}"
+    how = options.threshold if options.cost is None else f"cost {options.cost}"
     label = model.classes_[model.positive_]
     return {"value": model.threshold, "positive": str(label), "by": how}
 

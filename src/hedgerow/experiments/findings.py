@@ -5,7 +5,7 @@ zero (see `measure`); otherwise no method is better. A point is a hundredth of a
 
 The claim: AdaBoost with 5 weak learners at learning rate 1 has less than 2 % error on breast cancer, gradient
 boosting with the same parameters less than 3 %; neither the test rows nor the depth of the trees are known.
-Every `Contender` is measured by repeated 10-fold cross-validation, and on many random 75/25 splits, whose
+Every `ClaimModel` is measured by repeated 10-fold cross-validation, and on many random 75/25 splits, whose
 errors show how often a single split would confirm the claim.
 """
 
@@ -27,7 +27,7 @@ NEAR = 0.005  # half a point
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class MethodComparison:
     """Accuracies of several methods on the same folds of one problem.
 
     Parameters
@@ -46,10 +46,10 @@ class Contest:
     >>> import numpy as np
     >>> flat = np.array([0.0, 0.01, 0.02, 0.01])
     >>> accuracy = {"logistic regression": 0.7 + flat, "AdaBoost": 0.8 + flat[::-1]}
-    >>> contest = Contest("Tea", accuracy, test_to_train=1 / 3, majority=0.5)
-    >>> contest.ranking
+    >>> comparison = MethodComparison("Tea", accuracy, test_to_train=1 / 3, majority=0.5)
+    >>> comparison.ranking
     ['AdaBoost', 'logistic regression']
-    >>> contest.winner()
+    >>> comparison.winner()
     'Tea: AdaBoost is the best with an accuracy of 81.0 %, 10.0 points (± 0.9) above logistic regression.'
     """
 
@@ -97,7 +97,7 @@ class Contest:
         return f"{text}is {_points(abs(gap), error)} {side} {baseline}."
 
 
-def about_learners(title: str, curves: dict[str, Curve]) -> str:
+def describe_learners(title: str, curves: dict[str, Curve]) -> str:
     """The number of learners until each method is near its best accuracy."""
     details = "; ".join(_learners(name, curve) for name, curve in curves.items())
     return f"{title}, weak learners until within half a point of the best: {details}."
@@ -112,7 +112,7 @@ def _learners(name: str, curve: Curve) -> str:
     return f"{name} {curve.x[near]:.0f} (best: {_per_cent(mean[best])} after {curve.x[best]:.0f}{after})"
 
 
-def about_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> str:
+def describe_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> str:
     """The best learning rate for a number of learners, and the accuracy at the ends of the range."""
     text = []
     for name, curve in curves.items():
@@ -124,7 +124,7 @@ def about_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> st
     return f"{title}, {n_learners} learners: {'; '.join(text)}."
 
 
-def about_noise(title: str, curves: dict[str, Curve]) -> str:
+def describe_noise(title: str, curves: dict[str, Curve]) -> str:
     """The methods that lose most and least with flipped labels, and the best at the end."""
     falls = {name: float(curve.mean[0] - curve.mean[-1]) for name, curve in curves.items()}
     most, least = max(falls, key=lambda name: falls[name]), min(falls, key=lambda name: falls[name])
@@ -138,7 +138,7 @@ def about_noise(title: str, curves: dict[str, Curve]) -> str:
     ).replace("%", " %", 1)
 
 
-def about_accidents(accuracy: float) -> str:
+def describe_accidents(accuracy: float) -> str:
     """The accuracy of logistic regression beside that reported for another table of accidents."""
     return (
         f"US road accidents: logistic regression has an accuracy of {_per_cent(accuracy)}. The report that "
@@ -165,7 +165,7 @@ ADABOOST_CLAIM, GRADIENT_CLAIM = 0.02, 0.03
 
 
 @dataclass(frozen=True)
-class Contender:
+class ClaimModel:
     """A model that the claim may refer to."""
 
     name: str
@@ -174,8 +174,8 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
-    """Errors of a contender: one per repeat of cross-validation, and one per random split."""
+class ClaimErrors:
+    """Errors of a model of the claim: one per repeat of cross-validation, and one per random split."""
 
     name: str
     claim: float
@@ -188,10 +188,10 @@ class Checked:
         return float((self.splits < self.claim).mean())
 
 
-def contenders(n_jobs: int | None = None) -> list[Contender]:
+def claim_models(n_jobs: int | None = None) -> list[ClaimModel]:
     """AdaBoost and gradient boosting of several depths, and scikit-learn's with its default trees.
 
-    >>> [contender.name for contender in contenders()][:2]
+    >>> [claim_model.name for claim_model in claim_models()][:2]
     ['AdaBoost, stumps', 'AdaBoost, trees of depth 3']
     """
     size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE}
@@ -201,30 +201,30 @@ def contenders(n_jobs: int | None = None) -> list[Contender]:
         tree = None if depth == 1 else DecisionTreeClassifier(max_depth=depth)
         adaboost = AdaBoostClassifier(tree, n_jobs=n_jobs, **size)
         gradient = GradientBoostingClassifier(max_depth=depth, random_state=0, **more, **size)
-        found.append(Contender(f"AdaBoost, {trees}", ADABOOST_CLAIM, adaboost))
-        found.append(Contender(f"gradient boosting, {trees}", GRADIENT_CLAIM, gradient))
+        found.append(ClaimModel(f"AdaBoost, {trees}", ADABOOST_CLAIM, adaboost))
+        found.append(ClaimModel(f"gradient boosting, {trees}", GRADIENT_CLAIM, gradient))
     stumps = ensemble.AdaBoostClassifier(SklearnTree(max_depth=1), random_state=0, **size)
-    found.append(Contender("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, stumps))
+    found.append(ClaimModel("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, stumps))
     trees = "scikit-learn's gradient boosting, trees of depth 3"
     model = ensemble.GradientBoostingClassifier(max_depth=3, random_state=0, **size)
-    found.append(Contender(trees, GRADIENT_CLAIM, model))
-    return sorted(found, key=lambda contender: contender.claim)  # AdaBoost first
+    found.append(ClaimModel(trees, GRADIENT_CLAIM, model))
+    return sorted(found, key=lambda claim_model: claim_model.claim)  # AdaBoost first
 
 
-def check_claim(contender: Contender, problem: Problem, plan: Plan, seed: int) -> Checked:
-    """Measure a contender in both ways; the splits are the same for all contenders."""
+def check_claim(claim_model: ClaimModel, problem: Problem, plan: Plan, seed: int) -> ClaimErrors:
+    """Measure a model of the claim in both ways; the splits are the same for all models."""
     folds = make_folds(problem.y, FOLDS, plan.claim_repeats, seed)
-    model = contender.model
+    model = claim_model.model
     accuracy = cross_validate(model, problem, folds).accuracy
     sizes = np.array([len(test) for _, test in folds])
     # the error over all rows, each held out once a repeat
     wrong = ((1 - accuracy) * sizes).reshape(plan.claim_repeats, FOLDS).sum(axis=1)
     splitter = ShuffleSplit(n_splits=plan.claim_splits, test_size=TEST_SHARE, random_state=seed)
     splits = 1 - cross_validate(model, problem, list(splitter.split(problem.X))).accuracy
-    return Checked(contender.name, contender.claim, wrong / len(problem.y), splits)
+    return ClaimErrors(claim_model.name, claim_model.claim, wrong / len(problem.y), splits)
 
 
-def claim_table(found: list[Checked]) -> ResultTable:
+def claim_table(found: list[ClaimErrors]) -> ResultTable:
     """The errors in per cent."""
     n_repeats, n_splits = len(found[0].repeats), len(found[0].splits)
     rows = []
@@ -252,15 +252,15 @@ def claim_table(found: list[Checked]) -> ResultTable:
     return ResultTable("claim", name, columns, tuple(rows), ("", "", ".1f", ".1f", "", ".0f"))
 
 
-def claim_findings(found: list[Checked]) -> list[str]:
+def claim_findings(found: list[ClaimErrors]) -> list[str]:
     """One sentence for each half of the claim."""
     return [
-        _verdict(method, claim, [one for one in found if one.claim == claim])
+        _conclusion(method, claim, [one for one in found if one.claim == claim])
         for method, claim in (("AdaBoost", ADABOOST_CLAIM), ("gradient boosting", GRADIENT_CLAIM))
     ]
 
 
-def _verdict(method: str, claim: float, found: list[Checked]) -> str:
+def _conclusion(method: str, claim: float, found: list[ClaimErrors]) -> str:
     errors = {one.name: float(one.repeats.mean()) for one in found}
     held = [name for name, error in errors.items() if error < claim]
     best = min(errors, key=lambda name: errors[name])
@@ -270,13 +270,13 @@ def _verdict(method: str, claim: float, found: list[Checked]) -> str:
         f"{_range(below, '.0f')} % of single 75/25 splits show less than {100 * claim:.0f} %"
     )
     if not held:
-        verdict = f"is not confirmed for any of the {len(found)} models tried"
+        conclusion = f"is not confirmed for any of the {len(found)} models tried"
     elif len(held) == len(found):
-        verdict = f"is confirmed for all {len(found)} models tried"
+        conclusion = f"is confirmed for all {len(found)} models tried"
     else:
-        verdict = f"is confirmed only for {' and '.join(held)}"
+        conclusion = f"is confirmed only for {' and '.join(held)}"
     text = f"The claim that {method} with {LEARNERS} weak learners at rate {RATE:g} "
-    return f"{text}has less than {100 * claim:.0f} % error on breast cancer {verdict}: {details}."
+    return f"{text}has less than {100 * claim:.0f} % error on breast cancer {conclusion}: {details}."
 
 
 def _range(shares: list[float], how: str) -> str:

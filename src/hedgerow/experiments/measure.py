@@ -41,7 +41,7 @@ class Curve:
 
     @property
     def mean(self) -> Floats:
-        """Over the folds."""
+        """Mean over the folds."""
         return np.asarray(self.accuracy.mean(axis=1))
 
     @property
@@ -73,7 +73,7 @@ def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Score
     return Scores(*found)
 
 
-def over_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> Curve:
+def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> Curve:
     """Accuracy after every round; a model that stopped early keeps its last accuracy."""
     accuracy = np.empty((n_rounds, len(folds)))
     for number, (train, test) in enumerate(folds):
@@ -85,12 +85,14 @@ def over_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: i
     return Curve(tuple(float(number) for number in range(1, n_rounds + 1)), accuracy)
 
 
-def over_models(models: Sequence[Any], x: Sequence[float], problem: Problem, folds: Sequence[Fold]) -> Curve:
+def curve_of_models(
+    models: Sequence[Any], x: Sequence[float], problem: Problem, folds: Sequence[Fold]
+) -> Curve:
     """Accuracy of one model for each point."""
     return Curve(tuple(x), np.stack([cross_validate(model, problem, folds).accuracy for model in models]))
 
 
-def over_noise(
+def curve_of_noise(
     model: Any, shares: Sequence[float], problem: Problem, folds: Sequence[Fold], seed: int
 ) -> Curve:
     """Accuracy on true labels after training on partly flipped labels.

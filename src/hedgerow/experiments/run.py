@@ -9,7 +9,7 @@ from functools import partial
 
 from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.experiments import findings, measure
-from hedgerow.experiments.findings import Contest
+from hedgerow.experiments.findings import MethodComparison
 from hedgerow.experiments.measure import Curve, Scores, compile_kernels, mean_and_spread
 from hedgerow.experiments.plan import (
     BOOSTING,
@@ -93,18 +93,18 @@ def run_plan(
     problems, left_out = load_problems(plan, random_state)
     maker = Maker(plan.learners, plan.trees, plan.members, random_state, n_jobs)
     results = [Results(problem, plan, maker) for problem in problems]
-    checked: list[findings.Checked] = []
+    checked: list[findings.ClaimErrors] = []
     names = tuple(dict.fromkeys((*COMPARED, *UNDER_NOISE)))
     steps: list[Step] = [("compiling the kernels", partial(compile_kernels, problems, names, maker))]
     for one in results:
         steps += one.steps()
     cancer = next(problem for problem in problems if problem.name == "cancer")
 
-    def check_claim(contender: findings.Contender) -> None:
-        checked.append(findings.check_claim(contender, cancer, plan, random_state))
+    def check_claim(claim_model: findings.ClaimModel) -> None:
+        checked.append(findings.check_claim(claim_model, cancer, plan, random_state))
 
-    for contender in findings.contenders(n_jobs):
-        steps.append((f"five learners: {contender.name}", partial(check_claim, contender)))
+    for claim_model in findings.claim_models(n_jobs):
+        steps.append((f"five learners: {claim_model.name}", partial(check_claim, claim_model)))
     for done, (name, step) in enumerate(steps):
         if progress is not None:
             progress(done, len(steps), name)
@@ -158,20 +158,20 @@ class Results:
         plan, problem, folds = self.plan, self.problem, self.curve_folds
         if kind == "learners":
             model = self.maker.make(name, learners=plan.most_learners)
-            curve = measure.over_rounds(model, problem, folds, plan.most_learners)
+            curve = measure.curve_of_rounds(model, problem, folds, plan.most_learners)
         elif kind == "shrinkage":
             models = [self.maker.make(name, learners=plan.shrunk_learners, rate=rate) for rate in plan.rates]
-            curve = measure.over_models(models, plan.rates, problem, folds)
+            curve = measure.curve_of_models(models, plan.rates, problem, folds)
         else:
             model, seed = self.maker.make(name), self.maker.random_state
-            curve = measure.over_noise(model, plan.shares, problem, folds, seed)
+            curve = measure.curve_of_noise(model, plan.shares, problem, folds, seed)
         self.lines.setdefault(kind, {})[name] = curve
 
-    def contest(self) -> Contest:
+    def comparison(self) -> MethodComparison:
         """The comparison for the sentences."""
         accuracy = {name: scores.accuracy for name, scores in self.scores.items()}
         ratio = 1 / (self.plan.folds - 1)
-        return Contest(self.problem.title.partition(",")[0], accuracy, ratio, self.problem.majority)
+        return MethodComparison(self.problem.title.partition(",")[0], accuracy, ratio, self.problem.majority)
 
     def table(self) -> ResultTable:
         """The table of the comparison."""
@@ -203,20 +203,22 @@ class Results:
 
     def sentences(self) -> dict[str, list[str]]:
         """Findings by experiment."""
-        contest, lines = self.contest(), self.lines
-        sentences: dict[str, list[str]] = {"compare": [contest.winner(), contest.against_linear()]}
+        comparison, lines = self.comparison(), self.lines
+        sentences: dict[str, list[str]] = {"compare": [comparison.winner(), comparison.against_linear()]}
         if self.problem.name == "accidents":
-            sentences["compare"].append(findings.about_accidents(contest.accuracy[LOGISTIC].mean()))
-        sentences["learners"] = [findings.about_learners(contest.title, lines["learners"])]
+            sentences["compare"].append(findings.describe_accidents(comparison.accuracy[LOGISTIC].mean()))
+        sentences["learners"] = [findings.describe_learners(comparison.title, lines["learners"])]
         sentences["shrinkage"] = [
-            findings.about_shrinkage(contest.title, lines["shrinkage"], self.plan.shrunk_learners)
+            findings.describe_shrinkage(comparison.title, lines["shrinkage"], self.plan.shrunk_learners)
         ]
-        sentences["noise"] = [findings.about_noise(contest.title, lines["noise"])] if "noise" in lines else []
+        sentences["noise"] = (
+            [findings.describe_noise(comparison.title, lines["noise"])] if "noise" in lines else []
+        )
         return sentences
 
 
 def _gather(
-    results: list[Results], checked: list[findings.Checked], left_out: list[str], seed: int, full: bool
+    results: list[Results], checked: list[findings.ClaimErrors], left_out: list[str], seed: int, full: bool
 ) -> Experiments:
     found = [one.sentences() for one in results]
     sentences = {kind: tuple(sentence for one in found for sentence in one[kind]) for kind in found[0]}

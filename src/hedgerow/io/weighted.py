@@ -22,7 +22,7 @@ from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.selection.weighted_ensemble import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
-    in_order,
+    ordered_sum,
 )
 
 ENSEMBLES: dict[str, type[Any]] = {
@@ -71,7 +71,7 @@ def read_ensemble(reader: Reader) -> Any:
     listed = JSON.items(reader.entries.get("members"), "members", max_length=MAX_MEMBERS)
     require("members", len(listed) > 0, "at least one is required")
     weights = np.array(sections.read_numbers(reader, "member_weights", len(listed)))
-    valid = bool((weights >= 0.0).all()) and abs(in_order(weights) - 1.0) <= _TOLERANCE
+    valid = bool((weights >= 0.0).all()) and abs(ordered_sum(weights) - 1.0) <= _TOLERANCE
     require("member_weights", valid, "they must be at least 0 and of sum 1")
     members = [reader.model(f"members.{number}", one) for number, one in enumerate(listed)]
     model = _assembled(kind, members, weights)

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file about a fitted model, and the page it is set on."""
 
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section, figure, render_page
 from hedgerow.report.report import Report
 
-__all__ = ["Facts", "Report", "Section", "figure", "render_page"]
+__all__ = ["Report", "ReportData", "Section", "figure", "render_page"]

@@ -1,6 +1,6 @@
 """Report: one HTML file about a fitted model.
 
-A report is a title and sections, each made from the same facts by a function of the `sections_*` modules. It
+A report is a title and sections, each made from the same data by a function of the `sections_*` modules. It
 contains the sections that apply to the model and the data.
 """
 
@@ -19,15 +19,15 @@ from hedgerow.report import (
     sections_quality,
     sections_rows,
 )
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.report.svg import figure_settings
 from hedgerow.theory import Certificate
 
 # Name for progress messages and function of every section, in the order of the page.
-_SECTIONS: tuple[tuple[str, Callable[[Facts], Section | None]], ...] = (
-    ("summary", sections_data.in_short),
-    ("data", sections_data.data),
+_SECTIONS: tuple[tuple[str, Callable[[ReportData], Section | None]], ...] = (
+    ("summary", sections_data.summary_section),
+    ("data", sections_data.data_section),
     ("choice of the method", sections_model.choice),
     ("method", sections_model.method),
     ("learning curves", sections_model.curves),
@@ -66,7 +66,7 @@ class Report:
     >>> model = AdaBoostClassifier(n_estimators=3, random_state=0).fit(X, y)
     >>> report = Report.from_estimator(model, X, y, X_train=X, y_train=y, title="Ten points")
     >>> [section.id for section in report.sections][:4]
-    ['in-short', 'data', 'method', 'curves']
+    ['summary', 'data', 'method', 'curves']
     >>> report.to_html()[:15], sorted(report.figures)[:2]
     ('<!DOCTYPE html>', ['calibration', 'confusion'])
     """
@@ -109,15 +109,15 @@ class Report:
         progress : callable, optional
             Called as progress(done, total, name) before every section and at the end.
         """
-        facts = Facts(
+        data = ReportData(
             model, X_test, y_test, X_train, y_train, certificate=certificate, random_state=random_state
         )
-        return cls.from_facts(facts, title=title, progress=progress)
+        return cls.from_facts(data, title=title, progress=progress)
 
     @classmethod
     def from_facts(
         cls,
-        facts: Facts,
+        data: ReportData,
         *,
         title: str | None = None,
         lead: str = "",
@@ -127,23 +127,23 @@ class Report:
 
         Parameters
         ----------
-        facts : Facts
+        data : ReportData
         title, progress
             As in `from_estimator`.
         lead : str
             A sentence under the title.
         """
         if title is None:
-            title = facts.kind if facts.recipe is None else f"{facts.kind} for {facts.target}"
+            title = data.kind if data.recipe is None else f"{data.kind} for {data.target}"
         sections = []
         with figure_settings():
             for done, (name, make) in enumerate(_SECTIONS):
                 if progress is not None:
                     progress(done, len(_SECTIONS), name)
-                sections.append(make(facts))
+                sections.append(make(data))
         if progress is not None:
             progress(len(_SECTIONS), len(_SECTIONS), "done")
-        return cls(title, tuple(filter(None, sections)), facts.figures, lead)
+        return cls(title, tuple(filter(None, sections)), data.figures, lead)
 
     def to_html(self) -> str:
         """The page as one self-contained text."""

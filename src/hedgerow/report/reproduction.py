@@ -16,22 +16,22 @@ from sklearn.base import clone
 import hedgerow
 from hedgerow.container import ModelFileError
 from hedgerow.io import load_card
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 from hedgerow.theory.certificate import HOLD_OUT
 
 _LINE = 88  # letters
 
 
-def evaluation_code(facts: Facts) -> list[str]:
+def evaluation_code(data: ReportData) -> list[str]:
     """Lines that print the key figures of `model` on `X_test` and `y_test`."""
     lines = [
-        f'for name, value in score_model(model, X_test, y_test, "{facts.task}").items():',
+        f'for name, value in score_model(model, X_test, y_test, "{data.task}").items():',
         "    print(name, value)",
         "predicted = model.predict(X_test)",
     ]
     imports = ["import numpy as np", "from hedgerow.selection import score_model"]
-    if not facts.is_classification:
+    if not data.is_classification:
         lines += [
             'print("median absolute error", np.median(np.abs(y_test - predicted)))',
             'print("standard deviation of the target", np.std(y_test))',
@@ -41,17 +41,17 @@ def evaluation_code(facts: Facts) -> list[str]:
         'print("errors", np.sum(predicted != y_test), "of", len(y_test))',
         'print("most frequent class", np.unique(y_test, return_counts=True)[1].max() / len(y_test))',
     ]
-    rare = facts.rare_class
-    if facts.rare_precision is not None and rare is not None:
+    rare = data.rare_class
+    if data.rare_precision is not None and rare is not None:
         imports.append("from sklearn.metrics import average_precision_score")
         lines += [
-            f"is_rare = y_test == {facts.classes[rare]!r}",
+            f"is_rare = y_test == {data.classes[rare]!r}",
             f"probability = model.predict_proba(X_test)[:, {rare}]",
             'print("average precision", average_precision_score(is_rare, probability))',
         ]
-    found = facts.certificate
+    found = data.certificate
     if found is not None and any(
-        bound.name.startswith(HOLD_OUT) and bound.n == len(facts.y) for bound in found
+        bound.name.startswith(HOLD_OUT) and bound.n == len(data.y) for bound in found
     ):
         imports.append("from hedgerow.theory import certify")
         lines.append(
@@ -60,27 +60,27 @@ def evaluation_code(facts: Facts) -> list[str]:
     return [*imports, "", *lines]
 
 
-def file_code(facts: Facts) -> list[str] | None:
+def file_code(data: ReportData) -> list[str] | None:
     """Lines that make `model`, `X_test` and `y_test` from the files of a report; None without files."""
-    if facts.model_file is None or facts.data_file is None or facts.recipe is None:
+    if data.model_file is None or data.data_file is None or data.recipe is None:
         return None
     try:
-        card = load_card(facts.model_file)
+        card = load_card(data.model_file)
     except (ModelFileError, OSError):
         return None
     # after a refit the file holds another model than the one that was evaluated
     if card is None or "recipe" not in card or "hold_out" not in card or card.get("refit"):
         return None
-    model, data = (str(Path(path).name) for path in (facts.model_file, facts.data_file))
+    model, data_file = (str(Path(path).name) for path in (data.model_file, data.data_file))
     split = card["hold_out"]
     columns = {name: split[name] for name in ("group", "time") if split.get(name) is not None}
     imports = ["from hedgerow import load", "from hedgerow.datafiles import read_typed"]
     rows = ["X_test, y_test = X, y"]
-    if facts.n_train:
+    if data.n_train:
         imports.append("from hedgerow.selection import hold_out, take_rows")
         order = ", order=order" if columns else ""
         rows = [
-            f'train, test = hold_out(y, "{facts.task}", {split["share"]!r}, {split["seed"]!r}{order})',
+            f'train, test = hold_out(y, "{data.task}", {split["share"]!r}, {split["seed"]!r}{order})',
             "X_train, y_train = take_rows(X, train), y[train]",
             "X_test, y_test = take_rows(X, test), y[test]",
         ]
@@ -93,7 +93,7 @@ def file_code(facts: Facts) -> list[str] | None:
         "",
         f"loaded = load({model!r})",
         "model, recipe = loaded.estimator, loaded.recipe",
-        f"table = read_typed({data!r}, options=recipe.read_options)",
+        f"table = read_typed({data_file!r}, options=recipe.read_options)",
         "table = table.filter(recipe.has_label(table))",
         "X, y = recipe.features(table), recipe.labels(table)",
         *rows,

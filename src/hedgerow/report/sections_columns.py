@@ -8,57 +8,57 @@ from scipy.stats import spearmanr
 from hedgerow.forest import TreeModel
 from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay, ShapeFunctionDisplay
 from hedgerow.report import page, text
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 
 _MAX_PERMUTED = 200  # columns up to which permutation importances are computed
 _PERMUTED_ROWS = (1000, 5000)  # fewer, the more columns there are
-_MOST_CELLS = 200_000
-_MOST_BARS = 15
-_MOST_CURVES = 6
-_MOST_ROWS = 500  # of the means of partial dependence
+_MAX_CELLS = 200_000
+_MAX_BARS = 15
+_MAX_CURVES = 6
+_MAX_ROWS = 500  # of the means of partial dependence
 _STUMP_NODES = 3  # the root and two leaves
 _LARGE_SHARE = 0.75  # times the mean importance, from which a column is among the larger ones
 _NEAR_ZERO = 0.05  # times the largest importance
 _FAR = 0.25  # times the other kind's importance relative to its largest one, below which they disagree
 _LOW_CORRELATION = 0.5  # of ranks, below which importances disagree
 _MIN_RANKED = 4  # columns from which ranks are correlated
-_MOST_NAMES = 5  # in a sentence
+_MAX_NAMES = 5  # in a sentence
 
 
-def importances(facts: Facts) -> Section | None:
+def importances(data: ReportData) -> Section | None:
     """Importances by splits and by permutation, and where they disagree."""
     displays: dict[str, ImportancesDisplay] = {}
     elements = []
-    if facts.importances is not None and facts.importances.any():
-        display = ImportancesDisplay.from_estimator(facts.model, facts.X, method="split", top=_MOST_BARS)
+    if data.importances is not None and data.importances.any():
+        display = ImportancesDisplay.from_estimator(data.model, data.X, method="split", top=_MAX_BARS)
         displays["split"] = display
-        first = facts.names[display.order[0]]
+        first = data.names[display.order[0]]
         caption = "By splits: share of each column in the gain of all splits, on the training set."
-        elements.append(facts.draw("importances", display, caption, f"Bars: {first} has the largest share"))
-    can_evaluate = facts.can_evaluate and (facts.is_classification or len(set(facts.y.tolist())) > 1)
-    if can_evaluate and facts.n_columns <= _MAX_PERMUTED:
-        most = min(max(_MOST_CELLS // facts.n_columns, _PERMUTED_ROWS[0]), _PERMUTED_ROWS[1])
-        options: dict[str, Any] = {"top": _MOST_BARS, "max_rows": most, "random_state": facts.random_state}
+        elements.append(data.draw("importances", display, caption, f"Bars: {first} has the largest share"))
+    can_evaluate = data.can_evaluate and (data.is_classification or len(set(data.y.tolist())) > 1)
+    if can_evaluate and data.n_columns <= _MAX_PERMUTED:
+        most = min(max(_MAX_CELLS // data.n_columns, _PERMUTED_ROWS[0]), _PERMUTED_ROWS[1])
+        options: dict[str, Any] = {"top": _MAX_BARS, "max_rows": most, "random_state": data.random_state}
         display = ImportancesDisplay.from_estimator(
-            facts.model, facts.X, facts.y, method="permutation", **options
+            data.model, data.X, data.y, method="permutation", **options
         )
         displays["permutation"] = display
-        first = facts.names[display.order[0]]
-        which = f"{most:,} random rows of the test set" if len(facts.y) > most else "the test set"
+        first = data.names[display.order[0]]
+        which = f"{most:,} random rows of the test set" if len(data.y) > most else "the test set"
         caption = (
             f"By permutation: how much worse the model is on {which} when a column is permuted; lines are "
             "standard deviations over permutations."
         )
         elements.append(
-            facts.draw("permutation", display, caption, f"Bars: permuting {first} has the largest effect")
+            data.draw("permutation", display, caption, f"Bars: permuting {first} has the largest effect")
         )
     if not elements:
         return None
     body = page.side_by_side(*elements)
     if len(displays) == 2:
         body += page.paragraph(compare_importances(displays["split"], displays["permutation"]))
-    if facts.n_columns > _MAX_PERMUTED:
+    if data.n_columns > _MAX_PERMUTED:
         note = f"Importances by permutation are omitted: there are more than {_MAX_PERMUTED} columns."
         body += page.paragraph(note, kind="small")
     return Section("importances", "Importances", body)
@@ -119,41 +119,41 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
 
 
 def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    shown = ", ".join(text.shortened(name) for name in names[:_MOST_NAMES])
+    more = len(names) - _MAX_NAMES
+    shown = ", ".join(text.shortened(name) for name in names[:_MAX_NAMES])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def partial_dependence(facts: Facts) -> Section | None:
+def partial_dependence(data: ReportData) -> Section | None:
     """Partial dependence on the most important columns."""
-    top = facts.top_features(_MOST_CURVES)
+    top = data.top_features(_MAX_CURVES)
     if not top:
         return None
     display = PartialDependenceDisplay.from_estimator(
-        facts.model, facts.X, features=top, max_rows=_MOST_ROWS, random_state=facts.random_state, n_columns=2
+        data.model, data.X, features=top, max_rows=_MAX_ROWS, random_state=data.random_state, n_columns=2
     )
-    names = ", ".join(facts.names[column] for column in top)
-    n = len(facts.y)
-    which = f"{_MOST_ROWS} random rows of the test set" if n > _MOST_ROWS else f"the {n} rows of the test set"
+    names = ", ".join(data.names[column] for column in top)
+    n = len(data.y)
+    which = f"{_MAX_ROWS} random rows of the test set" if n > _MAX_ROWS else f"the {n} rows of the test set"
     caption = f"The mean prediction over {which} when one column is set to a value."
     n_classes = len(display.output_names)
     if len(display.outputs) < n_classes:
         caption += f" The {len(display.outputs)} most probable of {n_classes} classes are drawn."
-    drawn = facts.draw("dependence", display, caption, f"Curves of the mean prediction by {names}")
+    drawn = data.draw("dependence", display, caption, f"Curves of the mean prediction by {names}")
     return Section("dependence", "Partial dependence", drawn)
 
 
-def shapes(facts: Facts) -> Section | None:
+def shapes(data: ReportData) -> Section | None:
     """The shape functions of a sum of stumps."""
-    if not is_sum_of_stumps(facts.model) or not facts.top_features(1):
+    if not is_sum_of_stumps(data.model) or not data.top_features(1):
         return None
-    display = ShapeFunctionDisplay.from_estimator(facts.model, facts.X, n_columns=2)
+    display = ShapeFunctionDisplay.from_estimator(data.model, data.X, n_columns=2)
     about = page.paragraph(
         "Every tree of this model has one split, so the model is exactly the sum of one function per column."
     )
     names = ", ".join(str(function.name or f"column {function.feature}") for function in display.functions)
     caption = "The functions of the six columns with the largest spread. Ticks are deciles of the test set."
-    drawn = facts.draw("shapes", display, caption, f"Step functions of {names}")
+    drawn = data.draw("shapes", display, caption, f"Step functions of {names}")
     return Section("shapes", "Shape functions", about + drawn)
 
 

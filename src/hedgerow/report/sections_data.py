@@ -13,15 +13,15 @@ from scipy.stats import binom
 from hedgerow.datafiles import describe
 from hedgerow.plots.labels import below_one
 from hedgerow.report import page, text
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.table import read_table
 from hedgerow.theory.certificate import format_bound
 from hedgerow.theory.deviations import holdout_bound
 
 _ALPHA = 0.05  # the largest probability that an interval misses
-_MOST_CLASSES = 30  # in the table of their shares
-_MOST_COLUMNS = 200  # in the table of columns
+_MAX_CLASSES = 30  # in the table of their shares
+_MAX_COLUMNS = 200  # in the table of columns
 
 
 # --- summary
@@ -54,38 +54,38 @@ def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[floa
     return float(ordered[below - 1]), float(ordered[n - below])
 
 
-def in_short(facts: Facts) -> Section:
+def summary_section(data: ReportData) -> Section:
     """The model, its scores and its certificate."""
-    rows = _classification_figures(facts) if facts.is_classification else _regression_figures(facts)
-    elements = [page.paragraph(_describe_model(facts)), page.key_figures(rows)]
-    if facts.certificate is not None:
-        best = facts.certificate.best
-        vacuous = best is None or facts.certificate.is_vacuous(best)
+    rows = _classification_figures(data) if data.is_classification else _regression_figures(data)
+    elements = [page.paragraph(_describe_model(data)), page.key_figures(rows)]
+    if data.certificate is not None:
+        best = data.certificate.best
+        vacuous = best is None or data.certificate.is_vacuous(best)
         kind = "statement vacuous" if vacuous else "statement"
-        elements.append(page.paragraph(facts.certificate.statement, kind=kind))
-    elements.append(page.paragraph(_interval_note(facts), kind="small"))
-    if not facts.can_evaluate:
-        unknown = sorted({str(label) for label in facts.y.tolist()} - {str(label) for label in facts.classes})
+        elements.append(page.paragraph(data.certificate.statement, kind=kind))
+    elements.append(page.paragraph(_interval_note(data), kind="small"))
+    if not data.can_evaluate:
+        unknown = sorted({str(label) for label in data.y.tolist()} - {str(label) for label in data.classes})
         note = (
             f"Some test rows have classes that the model does not have ({', '.join(unknown)}): they count "
             "as errors, and the sections that require probabilities of all classes are omitted."
         )
         elements.append(page.paragraph(text.shortened(note, 400)))
-    return Section("in-short", "Summary", page.join(*elements))
+    return Section("summary", "Summary", page.join(*elements))
 
 
-def _describe_model(facts: Facts) -> str:
-    n_columns = text.plural(facts.n_columns, "column")
-    size = f"fitted to {text.plural(facts.n_train, 'row')} of {n_columns}" if facts.n_train else n_columns
-    n_classes = text.plural(len(facts.classes), "class", "classes")
-    values = f"one of {n_classes}" if facts.is_classification else "a number"
-    n_test = text.plural(len(facts.y), "row")
-    about = f"{facts.kind}, {size}, to predict {facts.target}, {values}."
+def _describe_model(data: ReportData) -> str:
+    n_columns = text.plural(data.n_columns, "column")
+    size = f"fitted to {text.plural(data.n_train, 'row')} of {n_columns}" if data.n_train else n_columns
+    n_classes = text.plural(len(data.classes), "class", "classes")
+    values = f"one of {n_classes}" if data.is_classification else "a number"
+    n_test = text.plural(len(data.y), "row")
+    about = f"{data.kind}, {size}, to predict {data.target}, {values}."
     return f"{about} It is evaluated on a test set of {n_test}."
 
 
-def _interval_note(facts: Facts) -> str:
-    if facts.is_classification:
+def _interval_note(data: ReportData) -> str:
+    if data.is_classification:
         return (
             "The interval is exact (Clopper and Pearson): it misses the accuracy on new rows with a "
             "probability of at most 5 %, if the test rows are independent of the model and of each other."
@@ -97,44 +97,44 @@ def _interval_note(facts: Facts) -> str:
     )
 
 
-def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
-    n, n_wrong = len(facts.y), int(np.sum(facts.wrong))
-    interval = text.between(*accuracy_interval(n_wrong, n))
-    counts = np.unique(facts.y.astype(str), return_counts=True)[1]
+def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
+    n, n_wrong = len(data.y), int(np.sum(data.wrong))
+    interval = text.percent_interval(*accuracy_interval(n_wrong, n))
+    counts = np.unique(data.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
     figures = [
         ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("errors", f"{n_wrong:,} of {n:,}", "rows of the test set"),
         ("most frequent class", text.share(chance), "accuracy of always predicting it"),
     ]
-    if facts.certificate is not None and facts.certificate.best is not None:
-        bound = facts.certificate.error_bound
+    if data.certificate is not None and data.certificate.best is not None:
+        bound = data.certificate.error_bound
         shown = f"≤ {format_bound(bound)}" if bound < 1 else text.NOTHING
-        confidence = f"{100 * (1 - facts.certificate.delta):.4g} %"
-        vacuous = facts.certificate.is_vacuous(facts.certificate.best)
+        confidence = f"{100 * (1 - data.certificate.delta):.4g} %"
+        vacuous = data.certificate.is_vacuous(data.certificate.best)
         note = "vacuous: not below chance" if vacuous else f"with probability {confidence}"
         figures.append(("error bound", shown, note))
-    if "auc" in facts.scores:
-        figures.append(("area under ROC", below_one(facts.scores["auc"]), "1 is best, 0.5 is chance"))
-    if facts.rare_class is not None and facts.rare_precision is not None:
-        rare = facts.classes[facts.rare_class]
-        share = text.share(float(np.mean(facts.y == rare)))
+    if "auc" in data.scores:
+        figures.append(("area under ROC", below_one(data.scores["auc"]), "1 is best, 0.5 is chance"))
+    if data.rare_class is not None and data.rare_precision is not None:
+        rare = data.classes[data.rare_class]
+        share = text.share(float(np.mean(data.y == rare)))
         note = f"of class {text.value(rare, 24)}; {share} of the rows is chance"
-        figures.append(("average precision", below_one(facts.rare_precision), note))
-    if "log-loss" in facts.scores:
-        figures.append(("log-loss", text.number(facts.scores["log-loss"], 3), "0 is best"))
+        figures.append(("average precision", below_one(data.rare_precision), note))
+    if "log-loss" in data.scores:
+        figures.append(("log-loss", text.number(data.scores["log-loss"], 3), "0 is best"))
     return figures
 
 
-def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
-    sizes = np.abs(facts.residuals)
+def _regression_figures(data: ReportData) -> list[tuple[str, str, str]]:
+    sizes = np.abs(data.residuals)
     low, high = median_interval(sizes)
     interval = f"95 % interval {text.number(low, 3)} to {text.number(high, 3)}" if high < math.inf else ""
-    spread = float(np.std(facts.y.astype(np.float64)))
+    spread = float(np.std(data.y.astype(np.float64)))
     return [  # a single row has no R²
-        ("R²", text.number(facts.scores.get("r2"), 3), "1 is best, 0 is that of the mean"),
-        ("root mean squared error", text.number(facts.scores["rmse"], 3), "test set"),
-        ("mean absolute error", text.number(facts.scores["mae"], 3), "test set"),
+        ("R²", text.number(data.scores.get("r2"), 3), "1 is best, 0 is that of the mean"),
+        ("root mean squared error", text.number(data.scores["rmse"], 3), "test set"),
+        ("mean absolute error", text.number(data.scores["mae"], 3), "test set"),
         ("median absolute error", text.number(float(np.median(sizes)), 3), interval),
         ("standard deviation of the target", text.number(spread, 3), "error of always predicting the mean"),
     ]
@@ -143,20 +143,20 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
 # --- the data
 
 
-def data(facts: Facts) -> Section:
+def data_section(data: ReportData) -> Section:
     """Rows, columns and target, and how they were prepared."""
-    summary = facts.summary if facts.summary is not None else describe(as_arrow(facts))
-    elements = [_counts(facts, summary)]
-    elements.append(_class_balance(facts) if facts.is_classification else _target_numbers(facts))
-    if facts.recipe is not None:
-        elements += _preparation(facts.recipe)
-    elements.append(_columns(summary, facts))
+    summary = data.summary if data.summary is not None else describe(as_arrow(data))
+    elements = [_counts(data, summary)]
+    elements.append(_class_balance(data) if data.is_classification else _target_numbers(data))
+    if data.recipe is not None:
+        elements += _preparation(data.recipe)
+    elements.append(_columns(summary, data))
     return Section("data", "The data", page.join(*elements))
 
 
-def as_arrow(facts: Facts) -> pa.Table:
+def as_arrow(data: ReportData) -> pa.Table:
     """The training rows, or without them the test rows, as an Arrow table."""
-    X = facts.X if facts.X_train is None else facts.X_train
+    X = data.X if data.X_train is None else data.X_train
     if isinstance(X, pa.Table):
         return X
     table = read_table(X, estimator_name="Report")
@@ -170,47 +170,47 @@ def as_arrow(facts: Facts) -> pa.Table:
         else:
             codes = pa.array(np.where(missing, 0, numbers).astype(np.int32), mask=missing)
             columns.append(pa.DictionaryArray.from_arrays(codes, pa.array([str(one) for one in categories])))
-    return pa.table(columns, names=facts.names)
+    return pa.table(columns, names=data.names)
 
 
-def _counts(facts: Facts, summary: Any) -> Markup:
-    figures = [] if facts.summary is None else [("rows", f"{summary.n_rows:,}", "in the file")]
-    if facts.n_train is not None:
-        figures.append(("training set", f"{facts.n_train:,}", "rows"))
-    figures.append(("test set", f"{len(facts.y):,}", "rows, not used in training"))
-    figures.append(("columns used", f"{facts.n_columns:,}", ""))
+def _counts(data: ReportData, summary: Any) -> Markup:
+    figures = [] if data.summary is None else [("rows", f"{summary.n_rows:,}", "in the file")]
+    if data.n_train is not None:
+        figures.append(("training set", f"{data.n_train:,}", "rows"))
+    figures.append(("test set", f"{len(data.y):,}", "rows, not used in training"))
+    figures.append(("columns used", f"{data.n_columns:,}", ""))
     return page.key_figures(figures)
 
 
-def _class_balance(facts: Facts) -> Markup:
-    test = Counter(facts.y.astype(str).tolist())
-    train = Counter([] if facts.y_train is None else facts.y_train.astype(str).tolist())
+def _class_balance(data: ReportData) -> Markup:
+    test = Counter(data.y.astype(str).tolist())
+    train = Counter([] if data.y_train is None else data.y_train.astype(str).tolist())
     total = train + test
     n = total.total()
     order = sorted(total, key=lambda label: (-total[label], label))
     rows = []
-    for label in order[:_MOST_CLASSES]:
+    for label in order[:_MAX_CLASSES]:
         fitted = [f"{train[label]:,}"] if train else []
         rows.append([text.value(label), *fitted, f"{test[label]:,}", text.share(total[label] / n)])
     head = ["class", *(["training set"] if train else []), "test set", "share"]
-    more = len(order) - _MOST_CLASSES
-    caption = f"Classes of {facts.target}" + (f"; {more} more are not shown" if more > 0 else "")
+    more = len(order) - _MAX_CLASSES
+    caption = f"Classes of {data.target}" + (f"; {more} more are not shown" if more > 0 else "")
     return page.table(caption, head, rows, numbers=range(1, len(head)))
 
 
-def _target_numbers(facts: Facts) -> Markup:
+def _target_numbers(data: ReportData) -> Markup:
     rows = []
-    for name, labels in (("training set", facts.y_train), ("test set", facts.y)):
+    for name, labels in (("training set", data.y_train), ("test set", data.y)):
         if labels is None:
             continue
         numbers = labels.astype(np.float64)
         quartiles = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
         bins, _ = np.histogram(numbers, bins=12)
-        drawn = page.histogram(bins.tolist(), f"histogram of {facts.target}, {name}: {bins.tolist()}")
+        drawn = page.histogram(bins.tolist(), f"histogram of {data.target}, {name}: {bins.tolist()}")
         values = [text.number(float(one)) for one in (*quartiles, numbers.mean(), numbers.std())]
         rows.append([name, *values, drawn])
     head = ["set", "min", "25 %", "median", "75 %", "max", "mean", "standard deviation", "histogram"]
-    return page.table(f"Values of {facts.target}", head, rows, numbers=range(1, 8))
+    return page.table(f"Values of {data.target}", head, rows, numbers=range(1, 8))
 
 
 def _preparation(recipe: Any) -> list[Markup]:
@@ -234,12 +234,12 @@ def _preparation(recipe: Any) -> list[Markup]:
     return elements
 
 
-def _columns(summary: Any, facts: Facts) -> Markup:
-    shown = summary.columns[:_MOST_COLUMNS]
+def _columns(summary: Any, data: ReportData) -> Markup:
+    shown = summary.columns[:_MAX_COLUMNS]
     roles: dict[str, str] = {}
-    if facts.recipe is not None:
-        roles = {name: " (dropped)" for name, _ in facts.recipe.dropped}
-        roles[facts.recipe.target] = " (target)"
+    if data.recipe is not None:
+        roles = {name: " (dropped)" for name, _ in data.recipe.dropped}
+        roles[data.recipe.target] = " (target)"
     rows = []
     for column in shown:
         missing = text.NOTHING
@@ -248,8 +248,8 @@ def _columns(summary: Any, facts: Facts) -> Markup:
         name, n_distinct = column.name + roles.get(column.name, ""), f"{column.n_distinct:,}"
         rows.append([name, column.kind, missing, n_distinct, _content(column, summary), _bars(column)])
     more = len(summary.columns) - len(shown)
-    which = "Training set" if facts.y_train is not None else "Test set"
-    caption = "All rows of the file" if facts.summary is not None else which
+    which = "Training set" if data.y_train is not None else "Test set"
+    caption = "All rows of the file" if data.summary is not None else which
     caption += f"; {more} more columns are not shown" if more > 0 else ""
     head = ["column", "kind", "missing", "distinct", "range, or most frequent values", "histogram"]
     return page.heading("Columns") + page.table(caption, head, rows, numbers=[2, 3])

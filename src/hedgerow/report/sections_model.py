@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay, labels
 from hedgerow.report import page, text
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.report.reproduction import evaluation_code, file_code, fit_code, with_imports_first
 from hedgerow.selection import METRICS
@@ -23,8 +23,8 @@ from hedgerow.text_table import format_mean
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
-_MOST = 80  # letters of a parameter's value
-_MOST_METRICS = 3  # of the trials, the metric of the choice first
+_MAX_LETTERS = 80  # letters of a parameter's value
+_MAX_METRICS = 3  # of the trials, the metric of the choice first
 _NO_DEFAULT = inspect.Parameter.empty
 
 # Attributes of a fitted model that are listed.
@@ -39,11 +39,11 @@ _FITTED = {
 # --- choice
 
 
-def choice(facts: Facts) -> Section | None:
+def choice(data: ReportData) -> Section | None:
     """The methods that were compared, and the reason for the choice."""
-    if facts.choice is None:
+    if data.choice is None:
         return None
-    found = facts.choice
+    found = data.choice
     metric = found.ranking_metric
     better = "higher" if metric.higher_is_better else "lower"
     allowed = "" if found.budget is None else f" of {found.budget:g} allowed"
@@ -62,14 +62,14 @@ def choice(facts: Facts) -> Section | None:
         alt = f"Dots: {metric.title} of each method, with its standard error"
         title = metric.title[:1].upper() + metric.title[1:]
         caption = f"{title} of the best setting of each method, with its standard error."
-        elements.append(facts.draw("scores", display, caption, alt))
+        elements.append(data.draw("scores", display, caption, alt))
     return Section("choice", "How the method was chosen", page.join(*elements))
 
 
 def _trials(found: Any) -> Markup:
     metric = found.ranking_metric
     others = [name for name in METRICS if any(name in trial.scores for trial in found.trials)]
-    shown = [found.metric, *(name for name in others if name != found.metric)][:_MOST_METRICS]
+    shown = [found.metric, *(name for name in others if name != found.metric)][:_MAX_METRICS]
     sign = -1.0 if metric.higher_is_better else 1.0
     # the best first; trials without a score last
     ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
@@ -111,16 +111,16 @@ def _note(found: Any, trial: Any) -> str:
 # --- method
 
 
-def method(facts: Facts) -> Section:
+def method(data: ReportData) -> Section:
     """The class, its parameters and the results of the fit."""
-    about = (inspect.getdoc(type(facts.model)) or "").partition("\n")[0]
-    title = page.join(page.code(facts.kind), f": {about}" if about else "")
-    members = members_of(facts.model)
-    elements = [page.paragraph(title), _parameters(facts.model) if len(members) == 1 else _members(members)]
+    about = (inspect.getdoc(type(data.model)) or "").partition("\n")[0]
+    title = page.join(page.code(data.kind), f": {about}" if about else "")
+    members = members_of(data.model)
+    elements = [page.paragraph(title), _parameters(data.model) if len(members) == 1 else _members(members)]
     fitted = [
-        [name, text.value(getattr(facts.model, attribute), _MOST)]
+        [name, text.value(getattr(data.model, attribute), _MAX_LETTERS)]
         for attribute, name in _FITTED.items()
-        if getattr(facts.model, attribute, None) is not None
+        if getattr(data.model, attribute, None) is not None
     ]
     if fitted:
         elements.append(page.table("Results of the fit", ["attribute", "value"], fitted))
@@ -149,11 +149,11 @@ def _parameters(model: Any) -> Markup:
     kept: list[list[str]] = []
     for name, value in model.get_params(deep=False).items():
         default = defaults.get(name, _NO_DEFAULT)
-        shown = text.shortened(repr(value), _MOST)
+        shown = text.shortened(repr(value), _MAX_LETTERS)
         if default is not _NO_DEFAULT and _same(value, default):
             kept.append([name, shown])
             continue
-        usual = text.NOTHING if default is _NO_DEFAULT else text.shortened(repr(default), _MOST)
+        usual = text.NOTHING if default is _NO_DEFAULT else text.shortened(repr(default), _MAX_LETTERS)
         changed.append([name, shown, usual])
     elements = []
     if changed:
@@ -176,16 +176,16 @@ def _same(value: Any, default: Any) -> bool:
 # --- learning curves
 
 
-def curves(facts: Facts) -> Section | None:
+def curves(data: ReportData) -> Section | None:
     """Errors or losses over the rounds, or the out-of-bag score of a forest."""
-    model = facts.model
-    if hasattr(model, "training_error_bound_") and hasattr(model, "staged_predict") and facts.n_train:
-        return Section("curves", "Learning curves", _errors_of_rounds(facts))
-    has_stages = hasattr(model, "staged_predict_proba" if facts.is_classification else "staged_predict")
-    if has_stages and (facts.n_train or facts.can_evaluate):
-        return Section("curves", "Learning curves", _losses_of_rounds(facts))
+    model = data.model
+    if hasattr(model, "training_error_bound_") and hasattr(model, "staged_predict") and data.n_train:
+        return Section("curves", "Learning curves", _errors_of_rounds(data))
+    has_stages = hasattr(model, "staged_predict_proba" if data.is_classification else "staged_predict")
+    if has_stages and (data.n_train or data.can_evaluate):
+        return Section("curves", "Learning curves", _losses_of_rounds(data))
     if getattr(model, "oob_score_", None) is not None:
-        score = "accuracy" if facts.is_classification else "R²"
+        score = "accuracy" if data.is_classification else "R²"
         about = page.paragraph(
             "The members of this ensemble are independent, so there is no learning curve. Every training row "
             "was predicted by the members whose samples do not contain it: out-of-bag "
@@ -195,29 +195,29 @@ def curves(facts: Facts) -> Section | None:
     return None
 
 
-def _losses_of_rounds(facts: Facts) -> Markup:
-    display = LossRoundsDisplay.from_estimator(facts.model, *facts.some_train, *facts.some_test)
+def _losses_of_rounds(data: ReportData) -> Markup:
+    display = LossRoundsDisplay.from_estimator(data.model, *data.some_train, *data.some_test)
     which = " and ".join("test" if name == "test" else "training" for name in display.curves)
-    caption = f"The {display.measure} after every round, on the {which} set.{facts.sample_note}"
+    caption = f"The {display.measure} after every round, on the {which} set.{data.sample_note}"
     ends = ", ".join(
         f"{name} set ends at {text.number(float(one[-1]))}" for name, one in display.curves.items()
     )
-    drawn = facts.draw("curves", display, caption, f"Lines: {display.measure} by round; {ends}")
-    validated = [name for name in getattr(facts.model, "history_", {}) if name.startswith("validation_")]
+    drawn = data.draw("curves", display, caption, f"Lines: {display.measure} by round; {ends}")
+    validated = [name for name in getattr(data.model, "history_", {}) if name.startswith("validation_")]
     if not validated:
         return drawn
-    display = LossRoundsDisplay.from_estimator(facts.model)
-    if (getattr(facts.model, "n_folds_", None) or 1) > 1:
+    display = LossRoundsDisplay.from_estimator(data.model)
+    if (getattr(data.model, "n_folds_", None) or 1) > 1:
         by = "the out-of-fold loss, of every row under a model that was not fitted to it,"
     else:
         by = "the validation set"
     caption = f"Losses recorded during the fit; {by} determines the number of rounds."
-    return drawn + facts.draw("validation", display, caption, "Lines: recorded loss by round")
+    return drawn + data.draw("validation", display, caption, "Lines: recorded loss by round")
 
 
-def _errors_of_rounds(facts: Facts) -> Markup:
-    rows = (*facts.some_train, *facts.some_test)
-    display = ErrorRoundsDisplay.from_estimator(facts.model, *rows, bounds="all")
+def _errors_of_rounds(data: ReportData) -> Markup:
+    rows = (*data.some_train, *data.some_test)
+    display = ErrorRoundsDisplay.from_estimator(data.model, *rows, bounds="all")
     caption = (
         "Error rate after every round, on the training and test set. Dashed: bounds of the training error "
         "or, each with probability 95 %, of the test error. "
@@ -230,29 +230,29 @@ def _errors_of_rounds(facts: Facts) -> Markup:
     )
     if display.test_error is not None:
         alt += f", test error at {text.percent(float(display.test_error[-1]))}"
-    return facts.draw("curves", display, caption.strip(), alt)
+    return data.draw("curves", display, caption.strip(), alt)
 
 
 # --- how to reproduce
 
 
-def reproduce(facts: Facts) -> Section:
+def reproduce(data: ReportData) -> Section:
     """Commands, code, versions and the checksum."""
     elements = []
-    if facts.reproduce:
-        elements.append(page.listing(list(facts.reproduce)))
-        if facts.choice is not None and facts.choice.budget is not None:
+    if data.reproduce:
+        elements.append(page.listing(list(data.reproduce)))
+        if data.choice is not None and data.choice.budget is not None:
             note = (
                 "The methods that are compared within a time budget depend on the machine, so that another "
                 "one may choose another method or number of rounds. The code below has the model that was "
                 "chosen."
             )
             elements.append(page.paragraph(note))
-    evaluation, files, fit = evaluation_code(facts), file_code(facts), fit_code(facts.model)
+    evaluation, files, fit = evaluation_code(data), file_code(data), fit_code(data.model)
     if files is not None:
         about = "In Python, in the folder of both files, this prints the key figures of the summary:"
         elements += [page.paragraph(about), page.listing(with_imports_first([*files, "", *evaluation]))]
-        if facts.n_train:
+        if data.n_train:
             elements += [page.paragraph("After it, this fits the model again:"), page.listing(fit)]
     else:
         about = "With the rows of the training and test set, this prints the key figures of the summary:"
@@ -260,31 +260,31 @@ def reproduce(facts: Facts) -> Section:
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
     elements.append(page.table("Versions", ["package", "version"], versions))
-    seeds = [("seed of the report", str(facts.random_state))]
-    seed = getattr(facts.model, "random_state", None)
+    seeds = [("seed of the report", str(data.random_state))]
+    seed = getattr(data.model, "random_state", None)
     if seed is not None:
         seeds.insert(0, ("seed of the model", str(seed)))
-    if facts.model_file is not None:
-        path = Path(facts.model_file)
+    if data.model_file is not None:
+        path = Path(data.model_file)
         seeds.append(("model file", path.name))
         seeds.append(("SHA-256", page.code(hashlib.sha256(path.read_bytes()).hexdigest())))
     elements.append(page.table("Seeds and files", ["name", "value"], seeds))
     return Section("reproduce", "How to reproduce", page.join(*elements))
 
 
-def certificate(facts: Facts) -> Section | None:
+def certificate(data: ReportData) -> Section | None:
     """All bounds with their conditions, and those that do not apply."""
-    found = facts.certificate
+    found = data.certificate
     if found is None:
         return None
     vacuous = found.best is None or found.is_vacuous(found.best)
     elements = [page.paragraph(found.statement, kind="statement vacuous" if vacuous else "statement")]
     if found.bounds:
-        error = float(np.mean(facts.wrong)) if facts.is_classification else None
+        error = float(np.mean(data.wrong)) if data.is_classification else None
         display = BoundsDisplay.from_certificate(found, test_error=error)
         caption = "All bounds of the test error, with the error of chance and the measured test error."
         alt = f"Bars: the smallest bound is {found.error_bound:.4f}, chance is {found.chance_error:.4f}"
-        elements += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
+        elements += [data.draw("bounds", display, caption, alt), bounds_table(found)]
     if found.of_training:
         errors = [f"{name}: {text.number(value)}" for name, value in found.of_training]
         elements += [page.heading("Training set"), page.bullets(errors)]

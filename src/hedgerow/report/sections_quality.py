@@ -17,37 +17,37 @@ from hedgerow.plots import (
 )
 from hedgerow.plots.inputs import encode_labels
 from hedgerow.report import page, text
-from hedgerow.report.facts import Facts
+from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.selection import METRICS
 
 _MAX_BINS, _MIN_BIN_ROWS = 10, 15  # of the calibration curve; intervals of few rows are wide
-_MOST_CLASSES = 100  # of a matrix and a table of classes
+_MAX_CLASSES = 100  # of a matrix and a table of classes
 
 
-def confusion(facts: Facts) -> Section | None:
+def confusion(data: ReportData) -> Section | None:
     """The confusion matrix, and precision and recall of every class."""
-    if not facts.has_known_labels or len(facts.classes) > _MOST_CLASSES:
+    if not data.has_known_labels or len(data.classes) > _MAX_CLASSES:
         return None
-    display = ConfusionMatrixDisplay.from_predictions(facts.y, facts.predicted, labels=facts.classes)
-    n_classes, n_wrong = len(facts.classes), int(np.sum(facts.wrong))
+    display = ConfusionMatrixDisplay.from_predictions(data.y, data.predicted, labels=data.classes)
+    n_classes, n_wrong = len(data.classes), int(np.sum(data.wrong))
     alt = (
-        f"Matrix of {n_classes} by {n_classes} cells: {len(facts.y) - n_wrong:,} correct predictions, "
+        f"Matrix of {n_classes} by {n_classes} cells: {len(data.y) - n_wrong:,} correct predictions, "
         f"{n_wrong:,} errors; the table below has the numbers per class"
     )
     caption = "The test set by true and predicted label. Shades are shares of a row of the matrix."
-    drawn = facts.draw("confusion", display, caption, alt)
-    return Section("confusion", "Confusion matrix", drawn + _per_class(facts))
+    drawn = data.draw("confusion", display, caption, alt)
+    return Section("confusion", "Confusion matrix", drawn + _per_class(data))
 
 
-def _per_class(facts: Facts) -> Markup:
-    codes = [encode_labels(labels, facts.classes) for labels in (facts.y, facts.predicted)]
+def _per_class(data: ReportData) -> Markup:
+    codes = [encode_labels(labels, data.classes) for labels in (data.y, data.predicted)]
     found = precision_recall_fscore_support(
-        *codes, labels=range(len(facts.classes)), average=None, zero_division=np.nan
+        *codes, labels=range(len(data.classes)), average=None, zero_division=np.nan
     )
     rows = [
         [text.value(label), *(text.share(float(one)) for one in numbers[:3]), f"{int(numbers[3]):,}"]
-        for label, *numbers in zip(facts.classes, *found, strict=True)
+        for label, *numbers in zip(data.classes, *found, strict=True)
     ]
     head = ["class", "precision", "recall", "F1", "rows"]
     note = (
@@ -59,14 +59,14 @@ def _per_class(facts: Facts) -> Markup:
     )
 
 
-def calibration(facts: Facts) -> Section | None:
+def calibration(data: ReportData) -> Section | None:
     """The calibration of the probabilities."""
-    if facts.probabilities is None or not facts.has_known_labels:
+    if data.probabilities is None or not data.has_known_labels:
         return None
-    n_bins = max(2, min(_MAX_BINS, len(facts.y) // _MIN_BIN_ROWS))
-    classes = [facts.classes[number] for number in facts.class_order]
-    probabilities = facts.probabilities[:, facts.class_order]
-    display = CalibrationDisplay.from_predictions(facts.y, probabilities, labels=classes, n_bins=n_bins)
+    n_bins = max(2, min(_MAX_BINS, len(data.y) // _MIN_BIN_ROWS))
+    classes = [data.classes[number] for number in data.class_order]
+    probabilities = data.probabilities[:, data.class_order]
+    display = CalibrationDisplay.from_predictions(data.y, probabilities, labels=classes, n_bins=n_bins)
     caption = (
         "Observed frequency of rows with similar predicted probabilities; calibrated probabilities are on "
         "the diagonal. Error bars are exact 95 % intervals. Below, a histogram of the predicted "
@@ -74,60 +74,60 @@ def calibration(facts: Facts) -> Section | None:
     )
     error = text.percent(display.calibration_error)
     alt = f"Observed frequencies against predicted probabilities: calibration error {error}"
-    return Section("calibration", "Calibration", facts.draw("calibration", display, caption, alt))
+    return Section("calibration", "Calibration", data.draw("calibration", display, caption, alt))
 
 
-def ranking(facts: Facts) -> Section | None:
+def ranking(data: ReportData) -> Section | None:
     """ROC and precision-recall curves."""
-    if facts.probabilities is None or not facts.has_known_labels or len(set(facts.y.tolist())) < 2:
+    if data.probabilities is None or not data.has_known_labels or len(set(data.y.tolist())) < 2:
         return None
     elements = []
-    known = [facts.classes[number] for number in facts.class_order]
-    probabilities = facts.probabilities[:, facts.class_order]
+    known = [data.classes[number] for number in data.class_order]
+    probabilities = data.probabilities[:, data.class_order]
     for name, kind, title, area in (
         ("roc", RocCurveDisplay, "ROC", "area under the curve"),
         ("precision-recall", PrecisionRecallDisplay, "Precision-recall", "average precision"),
     ):
-        display: Any = kind.from_predictions(facts.y, probabilities, labels=known)
+        display: Any = kind.from_predictions(data.y, probabilities, labels=known)
         drawn = display.curves[0] if display.mean is None else display.mean
         classes = "mean of the classes, each against the rest" if display.mean else f"class {drawn.name}"
         value = labels.below_one(drawn.area)
         caption = f"{title} curve, {classes}: {area} {value}."
-        elements.append(facts.draw(name, display, caption, f"{title} curve, {area} {value}"))
+        elements.append(data.draw(name, display, caption, f"{title} curve, {area} {value}"))
     return Section("ranking", "ROC and precision-recall", page.side_by_side(*elements))
 
 
-def predicted(facts: Facts) -> Section | None:
+def predicted(data: ReportData) -> Section | None:
     """Actual against predicted values, and the errors."""
-    if facts.is_classification:
+    if data.is_classification:
         return None
-    display = PredictedDisplay.from_predictions(facts.y, facts.predicted)
+    display = PredictedDisplay.from_predictions(data.y, data.predicted)
     caption = "Above, actual against predicted values; below, the residuals: actual minus predicted."
-    r2 = text.number(facts.scores.get("r2"), 3)
-    alt = f"Scatter plot of {len(facts.y):,} actual against predicted values, R² {r2}"
-    measures = {METRICS[name].title: value for name, value in facts.scores.items()}
-    measures["mean residual"] = float(np.mean(facts.residuals))
+    r2 = text.number(data.scores.get("r2"), 3)
+    alt = f"Scatter plot of {len(data.y):,} actual against predicted values, R² {r2}"
+    measures = {METRICS[name].title: value for name, value in data.scores.items()}
+    measures["mean residual"] = float(np.mean(data.residuals))
     quantiles = {"median": 0.5, "90 % quantile of the": 0.9, "99 % quantile of the": 0.99, "largest": 1.0}
     for name, quantile in quantiles.items():
-        measures[f"{name} absolute error"] = float(np.quantile(np.abs(facts.residuals), quantile))
+        measures[f"{name} absolute error"] = float(np.quantile(np.abs(data.residuals), quantile))
     rows = [[name, text.number(value)] for name, value in measures.items()]
     table = page.table("Errors on the test set", ["measure", "value"], rows, numbers=[1])
-    drawn = facts.draw("predicted", display, caption, alt)
+    drawn = data.draw("predicted", display, caption, alt)
     return Section("predicted", "Predicted and actual values", drawn + table)
 
 
-def margins(facts: Facts) -> Section | None:
+def margins(data: ReportData) -> Section | None:
     """Distribution of the margins."""
-    if not facts.is_classification or not hasattr(facts.model, "margins"):
+    if not data.is_classification or not hasattr(data.model, "margins"):
         return None
     elements = []
     for name, which, (X, y) in (
-        ("training-margins", "Training set", facts.some_train),
-        ("margins", "Test set", facts.some_test),
+        ("training-margins", "Training set", data.some_train),
+        ("margins", "Test set", data.some_test),
     ):
         if y is None:
             continue
-        display = MarginDistributionDisplay.from_estimator(facts.model, X, y)
+        display = MarginDistributionDisplay.from_estimator(data.model, X, y)
         last = display.margins[-1]
         caption = (
             f"{which}: cumulative distribution of the margins. Smallest "
@@ -135,11 +135,11 @@ def margins(facts: Facts) -> Section | None:
         )
         negative = text.percent(float(np.mean(last <= 0)))
         alt = f"{which}: cumulative distribution of margins; {negative} not above 0"
-        elements.append(facts.draw(name, display, caption, alt))
+        elements.append(data.draw(name, display, caption, alt))
     if not elements:
         return None
     about = page.paragraph(
         "The margin of a row is the share of the votes for its label minus that for the strongest other "
-        f"class: 1 if all votes agree, negative if the prediction is wrong.{facts.sample_note}"
+        f"class: 1 if all votes agree, negative if the prediction is wrong.{data.sample_note}"
     )
     return Section("margins", "Margins", about + page.side_by_side(*elements))

@@ -9,7 +9,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.plots import labels
 from hedgerow.plots.inputs import encode_labels
 from hedgerow.report import page, text
-from hedgerow.report.facts import Facts, table_values
+from hedgerow.report.data import ReportData, table_values
 from hedgerow.report.page import Section
 from hedgerow.selection import take_rows
 from hedgerow.text_table import format_number
@@ -23,53 +23,59 @@ _SMALLEST = 1e-6  # probability: those of votes may be 0
 _LARGEST_SHOWN = 1000.0  # likelihood ratio
 
 
-def hardest(facts: Facts) -> Section | None:
+def hardest(data: ReportData) -> Section | None:
     """The test rows with the largest errors, and rows with doubtful labels."""
     elements = []
-    if facts.is_classification and facts.margins is not None:
-        elements.append(_hardest_labels(facts))
-    elif not facts.is_classification:
-        elements.append(_hardest_numbers(facts))
-    if facts.is_classification:
-        elements += _doubtful(facts)
+    if data.is_classification and data.margins is not None:
+        elements.append(_hardest_labels(data))
+    elif not data.is_classification:
+        elements.append(_hardest_numbers(data))
+    if data.is_classification:
+        elements += _doubtful(data)
     return Section("hardest", "Hardest rows", page.join(*elements)) if elements else None
 
 
 def _table_of_rows(
-    facts: Facts, caption: str, X: Any, chosen: Any, head: list[str], rows: list[list[str]], numbers: set[int]
+    data: ReportData,
+    caption: str,
+    X: Any,
+    chosen: Any,
+    head: list[str],
+    rows: list[list[str]],
+    numbers: set[int],
 ) -> Markup:
     """A table of rows with the values of the most important columns."""
-    top = facts.top_features(_SHOWN)
+    top = data.top_features(_SHOWN)
     values = table_values(X, chosen, top)
     for position, column in enumerate(zip(*values, strict=True), len(head)):
         if not any(isinstance(value, str) for value in column):
             numbers = numbers | {position}
     filled = [[*row, *(text.value(one, 24) for one in more)] for row, more in zip(rows, values, strict=True)]
-    head = [*head, *(labels.shorten(facts.names[column], 24) for column in top)]
+    head = [*head, *(labels.shorten(data.names[column], 24) for column in top)]
     return page.table(caption, head, filled, numbers=numbers)
 
 
-def _hardest_labels(facts: Facts) -> Markup:
-    assert facts.margins is not None and facts.rows is not None  # noqa: S101, PT018 - checked by the caller
-    chosen = np.argsort(facts.margins, kind="stable")[:_HARDEST]
+def _hardest_labels(data: ReportData) -> Markup:
+    assert data.margins is not None and data.rows is not None  # noqa: S101, PT018 - checked by the caller
+    chosen = np.argsort(data.margins, kind="stable")[:_HARDEST]
     rows = []
     for number in chosen.tolist():
-        row = [text.value(one[number], 24) for one in (facts.rows, facts.y, facts.predicted)]
-        if facts.probabilities is not None:
-            row.append(text.share(float(facts.probabilities[number].max())))
-        rows.append([*row, labels.minus(f"{facts.margins[number]:.3f}")])
+        row = [text.value(one[number], 24) for one in (data.rows, data.y, data.predicted)]
+        if data.probabilities is not None:
+            row.append(text.share(float(data.probabilities[number].max())))
+        rows.append([*row, labels.minus(f"{data.margins[number]:.3f}")])
     head = ["row", "true label", "predicted", *(["probability"] if len(rows[0]) > 4 else []), "margin"]
     caption, numbers = "Test rows with the smallest margins", {0, *range(3, len(head))}
-    return _table_of_rows(facts, caption, facts.X, chosen, head, rows, numbers)
+    return _table_of_rows(data, caption, data.X, chosen, head, rows, numbers)
 
 
-def _hardest_numbers(facts: Facts) -> Markup:
-    assert facts.rows is not None  # noqa: S101 - set in __post_init__
-    chosen = np.argsort(-np.abs(facts.residuals), kind="stable")[:_HARDEST]
-    values = (facts.y, facts.predicted, facts.residuals)
-    rows = [[str(facts.rows[i]), *(text.number(float(one[i])) for one in values)] for i in chosen.tolist()]
+def _hardest_numbers(data: ReportData) -> Markup:
+    assert data.rows is not None  # noqa: S101 - set in __post_init__
+    chosen = np.argsort(-np.abs(data.residuals), kind="stable")[:_HARDEST]
+    values = (data.y, data.predicted, data.residuals)
+    rows = [[str(data.rows[i]), *(text.number(float(one[i])) for one in values)] for i in chosen.tolist()]
     caption, head = "Test rows with the largest errors", ["row", "actual", "predicted", "residual"]
-    return _table_of_rows(facts, caption, facts.X, chosen, head, rows, set(range(4)))
+    return _table_of_rows(data, caption, data.X, chosen, head, rows, set(range(4)))
 
 
 # --- doubtful labels
@@ -121,32 +127,32 @@ def doubtful_labels(probabilities: Floats, codes: Integers) -> tuple[Integers, I
     return rows, better[rows], largest[rows]
 
 
-def _doubtful(facts: Facts) -> list[Markup]:
+def _doubtful(data: ReportData) -> list[Markup]:
     """Tables of rows with doubtful labels: by probabilities of rows that were not fitted, and by weights."""
     elements = []
-    if facts.probabilities is not None and facts.has_known_labels:
-        assert facts.rows is not None  # noqa: S101 - set in __post_init__
-        elements.append(_by_probabilities(facts, "Test", facts.X, facts.y, facts.rows, facts.probabilities))
-    votes = getattr(facts.model, "oob_decision_function_", None)
-    if facts.y_train is not None and votes is not None and np.shape(votes)[0] == len(facts.y_train):
-        assert facts.train_rows is not None  # noqa: S101 - set in __post_init__
+    if data.probabilities is not None and data.has_known_labels:
+        assert data.rows is not None  # noqa: S101 - set in __post_init__
+        elements.append(_by_probabilities(data, "Test", data.X, data.y, data.rows, data.probabilities))
+    votes = getattr(data.model, "oob_decision_function_", None)
+    if data.y_train is not None and votes is not None and np.shape(votes)[0] == len(data.y_train):
+        assert data.train_rows is not None  # noqa: S101 - set in __post_init__
         known = np.flatnonzero(~np.isnan(votes).any(axis=1))  # rows in every sample have no votes
-        rows = take_rows(facts.X_train, known), facts.y_train[known], facts.train_rows[known]
-        elements.append(_by_probabilities(facts, "Training", *rows, np.asarray(votes)[known]))
-    elif facts.y_train is not None and hasattr(facts.model, "outlier_scores"):
-        elements.append(_by_weights(facts))
+        rows = take_rows(data.X_train, known), data.y_train[known], data.train_rows[known]
+        elements.append(_by_probabilities(data, "Training", *rows, np.asarray(votes)[known]))
+    elif data.y_train is not None and hasattr(data.model, "outlier_scores"):
+        elements.append(_by_weights(data))
     return [page.heading("Doubtful labels"), *elements] if elements else []
 
 
 def _by_probabilities(
-    facts: Facts, which: str, X: Any, y: Any, numbers: Integers, probabilities: Floats
+    data: ReportData, which: str, X: Any, y: Any, numbers: Integers, probabilities: Floats
 ) -> Markup:
-    chosen, better, ratios = doubtful_labels(probabilities, encode_labels(y, facts.classes))
+    chosen, better, ratios = doubtful_labels(probabilities, encode_labels(y, data.classes))
     if not len(chosen):
         return page.paragraph(f"{which} set: no label is doubtful by the predicted probabilities.")
     n_doubtful, chosen = len(chosen), chosen[:_HARDEST]
     rows = [
-        [str(numbers[i]), text.value(y[i], 24), text.value(facts.classes[j], 24), _format_ratio(ratio)]
+        [str(numbers[i]), text.value(y[i], 24), text.value(data.classes[j], 24), _format_ratio(ratio)]
         for i, j, ratio in zip(chosen.tolist(), better.tolist(), ratios.tolist(), strict=False)
     ]
     source = "out-of-bag probability" if which == "Training" else "predicted probability"
@@ -157,7 +163,7 @@ def _by_probabilities(
     )
     caption = f"{which} rows that are much likelier in another class: possibly wrong labels"
     head = ["row", "label", "likelier class", "likelihood ratio"]
-    return page.paragraph(about) + _table_of_rows(facts, caption, X, chosen, head, rows, {0, 3})
+    return page.paragraph(about) + _table_of_rows(data, caption, X, chosen, head, rows, {0, 3})
 
 
 def _format_ratio(ratio: float) -> str:
@@ -169,15 +175,15 @@ def _format_ratio(ratio: float) -> str:
     return f"> {_LARGEST_SHOWN:,.0f}" if ratio > _LARGEST_SHOWN else format_number(ratio, 2)
 
 
-def _by_weights(facts: Facts) -> Markup:
-    assert facts.y_train is not None and facts.train_rows is not None  # noqa: S101, PT018 - checked by the caller
-    n_rounds = int(getattr(facts.model, "n_estimators_", 1))
-    if len(facts.y_train) * n_rounds > _MAX_WEIGHTS:
-        size = f"{len(facts.y_train):,} rows and {n_rounds:,} rounds"
+def _by_weights(data: ReportData) -> Markup:
+    assert data.y_train is not None and data.train_rows is not None  # noqa: S101, PT018 - checked by the caller
+    n_rounds = int(getattr(data.model, "n_estimators_", 1))
+    if len(data.y_train) * n_rounds > _MAX_WEIGHTS:
+        size = f"{len(data.y_train):,} rows and {n_rounds:,} rounds"
         return page.paragraph(f"Training set: weights are not computed for {size}.")
-    weights = np.asarray(facts.model.outlier_scores(facts.X_train, facts.y_train))
+    weights = np.asarray(data.model.outlier_scores(data.X_train, data.y_train))
     # All rows of a rare class have large weights: a weight must be large in the class and among all rows.
-    _, codes = np.unique(facts.y_train, return_inverse=True)
+    _, codes = np.unique(data.y_train, return_inverse=True)
     weights = np.minimum(weights, weights / (np.bincount(codes, weights) / np.bincount(codes))[codes])
     chosen = np.argsort(-weights, kind="stable")[:_HARDEST]
     chosen = chosen[weights[chosen] >= _LARGE_WEIGHT]
@@ -187,7 +193,7 @@ def _by_weights(facts: Facts) -> Markup:
             "so no label is doubtful."
         )
     rows = [
-        [str(facts.train_rows[i]), text.value(facts.y_train[i], 24), f"{weights[i]:.1f}"]
+        [str(data.train_rows[i]), text.value(data.y_train[i], 24), f"{weights[i]:.1f}"]
         for i in chosen.tolist()
     ]
     about = page.paragraph(
@@ -197,4 +203,4 @@ def _by_weights(facts: Facts) -> Markup:
     )
     caption = "Training rows with the largest weights in their class: possibly wrong labels"
     head = ["row", "label", "relative weight"]
-    return about + _table_of_rows(facts, caption, facts.X_train, chosen, head, rows, {0, 2})
+    return about + _table_of_rows(data, caption, data.X_train, chosen, head, rows, {0, 2})

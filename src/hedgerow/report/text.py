@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow.plots.labels import percent, share
 
-__all__ = ["between", "number", "percent", "plural", "share", "shortened", "value"]
+__all__ = ["number", "percent", "percent_interval", "plural", "share", "shortened", "value"]
 
 NOTHING = "–"
 
@@ -39,12 +39,12 @@ def plural(value: int, one: str, many: str = "") -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def between(low: float, high: float) -> str:
+def percent_interval(low: float, high: float) -> str:
     """Format an interval of shares in per cent, rounded outwards.
 
-    >>> between(0.9312, 0.98)
+    >>> percent_interval(0.9312, 0.98)
     '93.1 % to 98.0 %'
-    >>> between(0.9319, 0.9801)
+    >>> percent_interval(0.9319, 0.9801)
     '93.1 % to 98.1 %'
     """
     slack = 1e-9  # 0.98 is a little more than 98 per cent

@@ -29,7 +29,7 @@ from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.search import Search
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.threshold import FixedThresholdClassifier, check_threshold, positive_number
-from hedgerow.selection.weighted_ensemble import in_order
+from hedgerow.selection.weighted_ensemble import ordered_sum
 
 
 def choose(
@@ -86,10 +86,10 @@ def choose(
     Notes
     -----
     An ensemble has at most 5 members and weights that are chosen greedily (Caruana et al. 2004), by the
-    predictions of the validation rows. Its score is cross-fitted: every part of these rows is predicted with
-    weights that were chosen on the other parts. It is the model if this score is better than that of single
+    predictions of the validation rows. Its score is cross-fitted: every fold of these rows is predicted with
+    weights that were chosen on the other folds. It is the model if this score is better than that of single
     trials that are chosen in the same way, by more than half a standard error of the difference. Each member
-    is fitted to all rows; those for which there is no time, or no room in `max_size`, are left out.
+    is fitted to all rows; those that exceed the time or `max_size` are left out.
 
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds
@@ -261,7 +261,7 @@ def fit_choice(
     seconds = [trial.fit_seconds or 0.0 for trial in trials]
     fits = fit_members(trials, seconds, data, seed, n_jobs, limits)
     weights = np.array([choice.members[number][1] for number in fits.kept])
-    model = make_ensemble(fits.models, (weights / in_order(weights)).tolist(), choice.task)
+    model = make_ensemble(fits.models, (weights / ordered_sum(weights)).tolist(), choice.task)
     return _with_threshold(model, options)
 
 

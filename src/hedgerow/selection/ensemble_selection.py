@@ -5,7 +5,7 @@
     return the counts after the step with the best score, divided by their sum
 
 The score of weights on the rows that they were chosen on is too good, and so is the score of the best of many
-trials. Both are therefore judged by cross-fitting: weights, and the best trial, are chosen on all parts of
+trials. Both are therefore judged by cross-fitting: weights, and the best trial, are chosen on all folds of
 the validation rows but one, and predict that one. The ensemble is used if the difference is more than half
 of its standard error.
 
@@ -40,23 +40,23 @@ _STEPS = 30
 _MIN_WEIGHT = 0.05  # lighter members are left out: they cost as much as others
 _MAX_ROWS = 10_000  # of validation, on which weights are chosen
 _MIN_ROWS = 20
-_FEW_ROWS, _FEW_PARTS, _MANY_PARTS = 2_000, 5, 2  # of few rows, more are used to choose the weights
+_FEW_ROWS, _FEW_FOLDS, _MANY_FOLDS = 2_000, 5, 2  # of few rows, more are used to choose the weights
 
 
 @dataclass(frozen=True, eq=False)
 class EnsembleRows:
-    """The validation rows on which weights are chosen, and their parts.
+    """The validation rows on which weights are chosen, and their folds.
 
     Parameters
     ----------
     rows : int64 array
         Numbers of the validation rows, increasing; of many, a sample.
-    parts : list of int64 arrays
+    folds : list of int64 arrays
         Positions in `rows`.
     """
 
     rows: Integers
-    parts: list[Integers]
+    folds: list[Integers]
 
     @classmethod
     def of(cls, y: NDArray[Any], task: str, seed: int, groups: Integers | None) -> "EnsembleRows | None":
@@ -64,13 +64,13 @@ class EnsembleRows:
         if len(y) < _MIN_ROWS:
             return None
         rows = np.arange(len(y)) if len(y) <= _MAX_ROWS else sample_rows(y, task, _MAX_ROWS, seed)
-        n_parts = _FEW_PARTS if len(rows) <= _FEW_ROWS else _MANY_PARTS
+        n_folds = _FEW_FOLDS if len(rows) <= _FEW_ROWS else _MANY_FOLDS
         order = None if groups is None else RowOrder(groups=np.unique(groups[rows], return_inverse=True)[1])
         try:
-            pairs = fold_rows(y[rows], task, n_parts, seed, order=order)
+            pairs = fold_rows(y[rows], task, n_folds, seed, order=order)
         except ValueError:  # one group, or a single row of every class
             return None
-        return cls(rows, [part for _, part in pairs])
+        return cls(rows, [fold for _, fold in pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +164,13 @@ def choose_single(library: Library) -> Integers:
 
 
 def cross_fit(
-    library: Library, parts: Sequence[Integers], choose: Callable[[Library], Integers]
+    library: Library, folds: Sequence[Integers], choose: Callable[[Library], Integers]
 ) -> Predictions:
-    """Predict each part with weights chosen on the others; the rows are in the order of the parts."""
+    """Predict each fold with weights chosen on the others; the rows are in the order of the folds."""
     rows = np.arange(len(library.predictions[0].y_true))
-    counts = [choose(library.take(np.setdiff1d(rows, part))) for part in parts]
-    pairs = zip(parts, counts, strict=True)
-    return Predictions.concatenate([library.take(part).mean(one) for part, one in pairs])
+    counts = [choose(library.take(np.setdiff1d(rows, fold))) for fold in folds]
+    pairs = zip(folds, counts, strict=True)
+    return Predictions.concatenate([library.take(fold).mean(one) for fold, one in pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ class EnsembleTrial:
     spread : float
         Standard error of the score that ranks the trials.
     single_score : float
-        Of single trials, each the best of the other parts: also cross-fitted, on the same rows.
+        Of single trials, each the best of the other folds: also cross-fitted, on the same rows.
     difference, error : float
         How much better the score is than that of the single ones, and the standard error of the difference.
     """
@@ -215,20 +215,20 @@ def try_ensemble(
     metric: Metric,
     numbers: Sequence[int],
     predictions: Sequence[Predictions],
-    parts: Sequence[Integers],
+    folds: Sequence[Integers],
     threshold: float | None = None,
 ) -> EnsembleTrial | None:
     """Choose the weights of an ensemble, and score it by cross-fitting.
 
     numbers, predictions : of the candidates, the best first
-    parts : of the rows, for cross-fitting
+    folds : of the rows, for cross-fitting
     Return None if a prediction has no probabilities, or the metric is undefined.
     """
     if task == "classification" and any(one.probabilities is None for one in predictions):
         return None
     library = Library(predictions, metric, threshold)
     counts = choose_weights(library)
-    crossed, single = cross_fit(library, parts, choose_weights), cross_fit(library, parts, choose_single)
+    crossed, single = cross_fit(library, folds, choose_weights), cross_fit(library, folds, choose_single)
     scores, others = metric.row_scores(crossed), metric.row_scores(single)
     if scores is None or others is None or not (np.isfinite(scores).all() and np.isfinite(others).all()):
         return None

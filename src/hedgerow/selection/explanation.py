@@ -11,7 +11,7 @@ from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult
 from hedgerow.text_table import format_mean, format_number
 
-_NOISE = 2.0  # standard errors within which a difference may be chance
+_MIN_ERRORS = 2.0  # standard errors within which a difference may be chance
 
 
 def describe_validation(
@@ -89,11 +89,11 @@ def explain_ensemble(
             f"The model is a {chosen.title} ({listed}). Its {metric.title} "
             f"is {score}, {how}. {than} more than half of its standard error."
         )
-    verdict = "more" if tried.is_better else "not more"
+    more = "more" if tried.is_better else "not more"
     end = "" if tried.is_better else ": the model is a single one"
     return (
         f"A weighted ensemble of {len(tried.members)} trials has the {metric.title} {score}, {how}. "
-        f"{than} {verdict} than half of its standard error{end}."
+        f"{than} {more} than half of its standard error{end}."
     )
 
 
@@ -132,7 +132,7 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
     if scores is None or best.row_scores is None:
         return ""
     ahead = (best.row_scores - scores) if metric.higher_is_better else (scores - best.row_scores)
-    if float(np.mean(ahead)) >= _NOISE * standard_error(ahead) > 0:
+    if float(np.mean(ahead)) >= _MIN_ERRORS * standard_error(ahead) > 0:
         return ""
     score = format_number(float(np.mean(scores)))
     return (
@@ -145,24 +145,24 @@ def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult
     """Describe the best of the other methods; another setting of the same method if there is no other."""
     others = [one for one in results if one is not best and one.trial.has_scores]
     method = best.trial.method
-    rivals = [one for one in others if one.trial.method != method] or others
-    if not rivals:
+    others = [one for one in others if one.trial.method != method] or others
+    if not others:
         return "There is no other trial to compare it with."
-    rival = min(rivals, key=lambda one: metric.loss(one.trial.scores[metric.name]))
-    group = "of the other methods" if rival.trial.method != method else "of its other settings"
-    start = f"The best {group} is {rival.trial.description} with {_score(metric, rival.trial)}"
-    a, b = best.row_scores, rival.row_scores
+    runner_up = min(others, key=lambda one: metric.loss(one.trial.scores[metric.name]))
+    group = "of the other methods" if runner_up.trial.method != method else "of its other settings"
+    start = f"The best {group} is {runner_up.trial.description} with {_score(metric, runner_up.trial)}"
+    a, b = best.row_scores, runner_up.row_scores
     if a is None or b is None or len(a) != len(b):
         return start + "."
     differences = b - a
     gap, error = abs(float(np.mean(differences))), standard_error(differences)
     if error == 0.0:
         return f"{start}, " + ("equal on every row." if gap == 0.0 else "worse by the same on every row.")
-    if gap < _NOISE * error:
-        verdict = "within noise, below two standard errors: these rows cannot distinguish the two"
+    if gap < _MIN_ERRORS * error:
+        text = "below two standard errors: these rows cannot distinguish the two"
     else:
-        verdict = "more than noise"
-    return f"{start}; the difference, {format_mean((gap, error))} over the validation rows, is {verdict}."
+        text = "above two standard errors"
+    return f"{start}; the difference, {format_mean((gap, error))} over the validation rows, is {text}."
 
 
 def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[str]:

@@ -64,7 +64,7 @@ def _try_ensemble(search: Search) -> EnsembleTrial | None:
         return None
     numbers = [next(i for i, one in enumerate(search.results) if one is wanted) for wanted in candidates]
     threshold = search.context(search.splits).threshold
-    return try_ensemble(search.task, search.metric, numbers, samples, search.ensemble_rows.parts, threshold)
+    return try_ensemble(search.task, search.metric, numbers, samples, search.ensemble_rows.folds, threshold)
 
 
 def _fit_best(

@@ -20,7 +20,7 @@ from hedgerow.selection.trials import Interrupted, RecordedLimit, fit_warnings
 from hedgerow.selection.weighted_ensemble import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
-    in_order,
+    ordered_sum,
 )
 
 _STOPPED = "The final fit was interrupted: the model holds the finished rounds."
@@ -99,13 +99,14 @@ def fit_ensemble(
     fits = fit_members([trials[one] for one in planned], times, data, seed, n_jobs, limits)
     kept = [planned[one] for one in fits.kept]
     weights = np.array([tried.weights[one] for one in kept])
-    weights = weights / in_order(weights)
+    weights = weights / ordered_sum(weights)
     note, n_left_out = fits.note, len(trials) - len(kept)
     if n_left_out:
         are = "member of the ensemble was" if n_left_out == 1 else "members of the ensemble were"
         what = "the score" if len(kept) > 1 else "the score of the ensemble"
         note = (
-            f"{n_left_out} {are} left out, for lack of time or room, and the weights of the others raised: "
+            f"{n_left_out} {are} left out, for lack of time or because of the size limit, and the "
+            f"weights of the others raised: "
             f"{what} is that of all {len(trials)}. {note}"
         ).strip()
     model = make_ensemble(fits.models, weights.tolist(), data.task)
@@ -175,7 +176,7 @@ def fit_members(
             return EnsembleFit(kept, models, _interrupted(notes))
         is_limited = bool(kept) and np.isfinite(limits.max_bytes)
         if is_limited and file_bytes([*models, fit.model], data.task) > limits.max_bytes:
-            notes.append(f"the size limit leaves no room for {trial.description}")
+            notes.append(f"the size limit excludes {trial.description}")
             continue
         kept.append(number)
         models.append(fit.model)

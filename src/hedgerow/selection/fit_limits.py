@@ -90,8 +90,8 @@ def most_rounds(model: Any, n_rounds: int, limits: FitLimits, before: tuple[int,
     if before is not None:
         trees = max((total - before[1]) / (n_rounds - before[0]), 1.0)
         fingerprints = max(total - int(trees * n_rounds), fingerprints)
-    room = limits.max_bytes - limits.growth * fingerprints - FILE_BYTES
-    affordable = int(room / (limits.growth * trees))
+    bytes_left = limits.max_bytes - limits.growth * fingerprints - FILE_BYTES
+    affordable = int(bytes_left / (limits.growth * trees))
     if affordable < 1:
         needed = format_bytes(round(limits.growth * (trees + fingerprints) + FILE_BYTES))
         raise ValueError(

@@ -114,11 +114,11 @@ class Ensemble:
     weights : tuple of float
         Of sum 1.
     scores : dict of str to float
-        Cross-fitted: each part of the validation rows was predicted with weights chosen on the others.
+        Cross-fitted: each fold of the validation rows was predicted with weights chosen on the others.
     spread : float
         Standard error of the score that ranks the trials.
     single_score : float
-        Of single trials, cross-fitted as well: each part was predicted by the best trial of the others.
+        Of single trials, cross-fitted as well: each fold was predicted by the best trial of the others.
     difference, difference_spread : float
         How much better the score of the ensemble is, on the same rows, and the standard error of that.
 
@@ -177,7 +177,7 @@ class Choice:
     best : Trial
         The best single one.
     reason : str
-        Why it is the best, whether the runner-up is within noise, what was skipped and what a larger budget
+        Why it is the best, how far the runner-up is behind, what was skipped and what a larger budget
         would try.
     model : estimator
         Fitted to all rows with the parameters of `best`; or the weighted ensemble of the members.

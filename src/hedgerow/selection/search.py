@@ -31,7 +31,7 @@ _SMALL = 2_000  # rows below which there are folds instead of one split
 _FOLDS = 5
 _FRACTION = 0.2  # of the rows, for validation
 _MIN_ROUNDS = 10
-_RESERVED_FITS = 3  # of the best trials: time is reserved for the final fits of an ensemble of so many
+_RESERVED_FITS = 3  # of the best trials: time is reserved for the final fits of an ensemble of that many
 _ONE_ROUND = 1e-6  # seconds
 
 

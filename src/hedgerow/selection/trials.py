@@ -217,8 +217,8 @@ def fit_split(context: TrialContext, setting: Setting, split: Split, limit: floa
         n_affordable = grow_members(model, split.X, split.y, limits, weighted)
         seconds = time.perf_counter() - start
         n_members = count_members(model)
-        out_of_room = n_members == n_affordable < most
-        return SplitFit(model, n_members, None, seconds, n_members < most and not out_of_room, out_of_room)
+        exceeds_size = n_members == n_affordable < most
+        return SplitFit(model, n_members, None, seconds, n_members < most and not exceeds_size, exceeds_size)
     callbacks: list[Any] = [] if limit is None else [TimeLimit(limit)]
     if kind == "loss":
         stopper = EarlyStopping(setting.patience)

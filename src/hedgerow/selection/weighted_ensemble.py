@@ -68,9 +68,9 @@ class _WeightedEnsemble(FittedAttributesMixin, BaseEstimator):  # type: ignore[m
         except (TypeError, ValueError) as error:
             raise ValueError(f"weights={self.weights!r} is not allowed: {allowed}") from error
         valid = weights.shape == (n,) and bool(np.isfinite(weights).all() and (weights >= 0).all())
-        if not (valid and 0 < in_order(weights) < np.inf):
+        if not (valid and 0 < ordered_sum(weights) < np.inf):
             raise ValueError(f"weights={self.weights!r} is not allowed: {allowed}")
-        return np.asarray(weights / in_order(weights))
+        return np.asarray(weights / ordered_sum(weights))
 
     def _set_fitted(self, members: list[Any], weights: Floats) -> None:
         for member in members:
@@ -92,7 +92,7 @@ class _WeightedEnsemble(FittedAttributesMixin, BaseEstimator):  # type: ignore[m
         total: Any = 0.0
         for weight, predicted in zip(self.weights_, predictions, strict=True):
             total = total + weight * np.asarray(predicted, np.float64)
-        return np.asarray(total / in_order(self.weights_))
+        return np.asarray(total / ordered_sum(self.weights_))
 
     @property
     def feature_importances_(self) -> Floats:
@@ -257,10 +257,10 @@ def members_of(model: Any) -> list[tuple[float, Any]]:
     return list(zip(inner.weights_.tolist(), inner.estimators_, strict=True))
 
 
-def in_order(weights: Floats) -> float:
+def ordered_sum(weights: Floats) -> float:
     """Return the sum of weights, added in their order: a mean of numbers up to 1 is then at most 1.
 
-    >>> in_order(np.array([0.25, 0.75]))
+    >>> ordered_sum(np.array([0.25, 0.75]))
     1.0
     """
     return float(np.cumsum(weights)[-1])

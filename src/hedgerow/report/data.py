@@ -22,11 +22,11 @@ from hedgerow.theory import Certificate
 from hedgerow.threads import cached_property
 
 RARE = 0.1  # share of the labels below which a class is rare
-MOST_ROWS = 50_000  # on which every round is evaluated
+MAX_ROWS = 50_000  # on which every round is evaluated
 
 
 @dataclass(eq=False)
-class Facts:
+class ReportData:
     """The inputs of a report, and values computed from them.
 
     Parameters
@@ -63,8 +63,8 @@ class Facts:
     >>> from hedgerow.datasets import load_toy
     >>> X, y = load_toy()
     >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    >>> facts = Facts(model, X, y, reproduce=["python toy.py"])
-    >>> facts.kind, facts.task, facts.classes
+    >>> data = ReportData(model, X, y, reproduce=["python toy.py"])
+    >>> data.kind, data.task, data.classes
     ('AdaBoostClassifier', 'classification', [-1, 1])
     """
 
@@ -224,25 +224,25 @@ class Facts:
 
     @cached_property
     def some_train(self) -> tuple[Any, Any]:
-        """At most `MOST_ROWS` training rows; Nones if there are none."""
+        """At most `MAX_ROWS` training rows; Nones if there are none."""
         return (None, None) if self.y_train is None else self._some(self.X_train, self.y_train)
 
     @cached_property
     def some_test(self) -> tuple[Any, Any]:
-        """At most `MOST_ROWS` test rows; Nones if the model does not have their classes."""
+        """At most `MAX_ROWS` test rows; Nones if the model does not have their classes."""
         return self._some(self.X, self.y) if self.can_evaluate else (None, None)
 
     def _some(self, X: Any, y: NDArray[Any]) -> tuple[Any, Any]:
-        if len(y) <= MOST_ROWS:
+        if len(y) <= MAX_ROWS:
             return X, y
-        rows = sample_rows(len(y), MOST_ROWS, self.random_state)
+        rows = sample_rows(len(y), MAX_ROWS, self.random_state)
         return take_rows(X, rows), y[rows]
 
     @property
     def sample_note(self) -> str:
         """A sentence on the sample of rows; empty if all rows are used."""
-        is_all = max(len(self.y), self.n_train or 0) <= MOST_ROWS
-        return "" if is_all else f" Computed on a random sample of at most {MOST_ROWS:,} rows."
+        is_all = max(len(self.y), self.n_train or 0) <= MAX_ROWS
+        return "" if is_all else f" Computed on a random sample of at most {MAX_ROWS:,} rows."
 
     # --- columns
 
