@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 import hedgerow
 from dask_cases import wait_until
 from hedgerow.bagging import forest as growing
-from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
+from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_memory_for_codes, writable
 from hedgerow.bagging.members import MemberTask
 from hedgerow.distributed.cluster import Settings
 from hedgerow.io.models import to_bytes
@@ -113,9 +113,9 @@ def test_an_error_of_a_worker_is_raised_and_the_cluster_is_released(client, monk
 
 def test_workers_without_enough_memory_raise():
     workers = {"tcp://one:1": {"memory_limit": 10**9, "nthreads": 2}, "tcp://two:2": {"nthreads": 1}}
-    require_worker_memory(workers, 10**6, 1000)
+    require_memory_for_codes(workers, 10**6, 1000)
     with pytest.raises(MemoryError, match=r"worker tcp://one:1 may use 1\.0 GB: increase its memory"):
-        require_worker_memory(workers, 10**9, 1000)
+        require_memory_for_codes(workers, 10**9, 1000)
 
 
 def frozen_at(raw, skip):

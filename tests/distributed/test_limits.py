@@ -8,7 +8,7 @@ from hedgerow.binning import find_bins
 from hedgerow.distributed import Settings, cluster, settings
 from hedgerow.distributed.actor import Call, ShardActor
 from hedgerow.distributed.cluster import Heartbeats, TaskMonitor
-from hedgerow.distributed.shards import require_worker_memory
+from hedgerow.distributed.shards import require_memory_for_rows
 from hedgerow.growing.gradient_shard import GradientShardFactory
 from hedgerow.growing.shards import LocalShards
 from hedgerow.losses import make_loss
@@ -88,9 +88,9 @@ def test_memory_of_workers():
     plan = [("a", 0, 100), ("b", 100, 300)]
     metrics = {"memory": 300_000_000, "managed_bytes": 100_000_000}
     workers = {"a": {}, "b": {"memory_limit": 10**9, "metrics": metrics}}
-    require_worker_memory(plan, workers, 3_700_000)
+    require_memory_for_rows(plan, workers, 3_700_000)
     with pytest.raises(MemoryError) as error:
-        require_worker_memory(plan, workers, 3_800_000)
+        require_memory_for_rows(plan, workers, 3_800_000)
     assert str(error.value) == (
         "the Dask worker b needs about 760 MB for its rows, and 750 MB of its memory limit of 1.0 GB are "
         "free: use more workers, or workers with more memory"

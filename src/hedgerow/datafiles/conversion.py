@@ -11,7 +11,8 @@ is "true", 2024-05-17T00:00 is "2024-05-17". Texts with leading zeros are not nu
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) -> pa.ChunkedArray:
-    """Convert texts in the way of a `PlannedColumn`; texts that do not fit stay texts, except for dates.
+    """Convert texts as a `PlannedColumn` states; texts that do not fit stay texts, except for dates.
 
     `missing` are further markers of missing values.
     """
@@ -170,7 +171,7 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
     if planned.kind != "date" or not planned.formats:
         values = infer_column(column, decimal=planned.decimal or None, missing=missing).values
         if planned.decimal == "," and is_text(values.type):  # 3.14 is not a number in such a column
-            raise _not(values, planned.name, "number", _first_other_number(values))
+            raise _kind_error(values, planned.name, "number", _first_row(values, _is_decimal_comma_number))
         return values
     texts = clean_text(column, [*missing, *AMONG_NUMBERS], ())
     values = parse_dates(texts, planned.formats)
@@ -178,26 +179,26 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
         day_first = any(re.search("%d.*%m", form) for form in planned.formats)
         values = infer_column(texts, missing=missing, day_first=day_first).values
         if is_text(values.type):
-            raise _not(texts, planned.name, "date", _first_other(texts, planned.formats, day_first))
+            is_date = partial(_is_date, formats=planned.formats, day_first=day_first)
+            raise _kind_error(texts, planned.name, "date", _first_row(texts, is_date))
     return values
 
 
-def _first_other_number(texts: pa.ChunkedArray) -> int | None:
-    """Return the row of the first text that is not a number with a decimal comma."""
+def _first_row(texts: pa.ChunkedArray, is_valid: Callable[[str], bool]) -> int | None:
+    """Return the row of the first text that is not valid."""
     for text in pc.unique(texts).drop_null().to_pylist():
-        if read_numbers(pa.chunked_array([[text]]), ",") is None:
+        if not is_valid(text):
             return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
     return None
 
 
-def _first_other(texts: pa.ChunkedArray, formats: Sequence[str], day_first: bool) -> int | None:
-    """Return the row of the first text that is not a date."""
-    for text in pc.unique(texts).drop_null().to_pylist():
-        guess = guess_format(text, day_first=day_first)
-        one = pa.chunked_array([[text]])
-        if parse_dates(one, [*formats, *([guess] if guess else [])]) is None:
-            return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
-    return None
+def _is_decimal_comma_number(text: str) -> bool:
+    return read_numbers(pa.chunked_array([[text]]), ",") is not None
+
+
+def _is_date(text: str, formats: Sequence[str], *, day_first: bool) -> bool:
+    guess = guess_format(text, day_first=day_first)
+    return parse_dates(pa.chunked_array([[text]]), [*formats, *([guess] if guess else [])]) is not None
 
 
 def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -220,18 +221,16 @@ def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         try:  # 01234, which stays text when types are inferred
             return values.cast(pa.float64())
         except pa.ArrowInvalid:
-            raise _not(values, name, "number", _first_text(values)) from None
-    raise _not(values, name, "number")
+            raise _kind_error(values, name, "number", _first_row(values, _is_float)) from None
+    raise _kind_error(values, name, "number")
 
 
-def _first_text(values: pa.ChunkedArray) -> int | None:
-    """Return the row of the first text that is not a number."""
-    for value in pc.unique(values).drop_null().to_pylist():
-        try:
-            float(value)
-        except ValueError:
-            return int(pc.index(values, pa.scalar(value, values.type)).as_py())
-    return None
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -249,12 +248,12 @@ def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         fits = pc.fill_null(pc.or_(pc.equal(numbers, 0.0), pc.equal(numbers, 1.0)), fill_value=True)
         if pc.all(fits).as_py() is not False:
             return pc.equal(numbers, 1.0)
-        raise _not(values, name, "boolean", pc.index(fits, value=False).as_py())
+        raise _kind_error(values, name, "boolean", pc.index(fits, value=False).as_py())
     if is_text(kind):
         known = pc.is_in(pc.utf8_lower(values), value_set=pa.array(["true", "false", "0", "1"]))
         fits = pc.or_(known, pc.is_null(values))
-        raise _not(values, name, "boolean", max(pc.index(fits, value=False).as_py(), 0))
-    raise _not(values, name, "boolean")
+        raise _kind_error(values, name, "boolean", max(pc.index(fits, value=False).as_py(), 0))
+    raise _kind_error(values, name, "boolean")
 
 
 def to_dates(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -271,8 +270,8 @@ def to_dates(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return to_timestamps(values, name)
     if is_text(kind):
         fits = pc.fill_null(pc.match_substring_regex(values, _DATE), fill_value=True)
-        raise _not(values, name, "date", max(int(pc.index(fits, value=False).as_py()), 0))
-    raise _not(values, name, "date")
+        raise _kind_error(values, name, "date", max(int(pc.index(fits, value=False).as_py()), 0))
+    raise _kind_error(values, name, "date")
 
 
 def to_categories(column: pa.ChunkedArray, name: str, *, cleaned: bool = False) -> pa.DictionaryArray:
@@ -295,7 +294,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _not(values: pa.ChunkedArray, name: str, kind: str, row: int | None = None) -> DataFileError:
+def _kind_error(values: pa.ChunkedArray, name: str, kind: str, row: int | None = None) -> DataFileError:
     """Return the error for a column whose values do not have the planned kind, with an example."""
     if row is None:
         row = int(pc.index(pc.is_valid(values), value=True).as_py())

@@ -309,7 +309,7 @@ class Recipe:
 
 
 def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]) -> list[Any]:
-    """Convert a column of the table to its features; texts are read in the way of the recipe."""
+    """Convert a column of the table to its features; texts are read as the recipe states."""
     raw = table.table[column.name]
     values = raw
     if is_text(raw.type):
@@ -328,7 +328,7 @@ def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]
 
 
 def _is_as_planned(known: InferredColumn, column: PlannedColumn) -> bool:
-    """Return whether texts were read in the way of the recipe already."""
+    """Return whether texts were already read as the recipe states."""
     return (known.formats, known.decimal, known.kept) == (column.formats, column.decimal, column.kept)
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from hedgerow.datafiles.errors import one_line
 from hedgerow.optional import require_extra
 
 Client = Any
@@ -294,9 +295,9 @@ def translate_error(error: BaseException, client: Client, what: str) -> BaseExce
         lost = client.status != "running"
         return ConnectionError(scheduler_lost(client) if lost else _data_lost(what))
     if isinstance(error, MemoryError):
-        return MemoryError(f"{what}: memory is short on a worker of the Dask cluster ({_one_line(error)})")
+        return MemoryError(f"{what}: memory is short on a worker of the Dask cluster ({one_line(error)})")
     if isinstance(error, TimeoutError):
-        return TimeoutError(f"{what}: the Dask cluster does not respond ({_one_line(error)})")
+        return TimeoutError(f"{what}: the Dask cluster does not respond ({one_line(error)})")
     if isinstance(error, OSError) and client.status != "running":
         return ConnectionError(scheduler_lost(client))
     return error
@@ -307,10 +308,6 @@ def _data_lost(what: str) -> str:
         f"{what}: rows were lost with a worker and cannot be computed again, because they were scattered or "
         "their tasks were cancelled: create the collection from files or by tasks, and fit again"
     )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
 
 
 def release(client: Client, futures: Sequence[Future]) -> None:
