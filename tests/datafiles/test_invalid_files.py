@@ -57,7 +57,7 @@ BAD = {
     "header only": (b"a,b\n", "a header of 2 names but no rows"),
     "header without end": (b"a,b", "a header of 2 names but no rows"),
     "no header": (b"5.1,3.5\n4.9,3.0\n", r"holds only numbers \(5\.1, 3\.5\)"),
-    "short row": (b"a,b\n1,2\n\n3\n4,5\n", "line 4 has 1 field, but the header has 2 names"),
+    "short row": (b"a,b\n\n3\n", "line 3 has 1 field, but the header has 2 names"),
     "long row": (b'a,b\n"1\n2",2\n3,4,5\n', "line 4 has 3 fields, but the header has 2 names"),
     "long row after returns": (b"a,b\r1,2\r3,4,5\r", "line 3 has 3 fields"),
     "row names of R": (b"a,b\nr1,1,2\n", "line 2 has 3 fields"),

@@ -418,6 +418,36 @@ CASES = {
     "a line that is too long": Case(
         "a.csv", lines("a,b", "1,2", "1,2,3", "4,5"), error="line 3 has 3 fields"
     ),
+    "rows without their last fields": Case(
+        "a.csv",
+        'a,b,c\n1,2,3\n4,5\n\n  \n"6\n7"\n8,9,10\n11,12',
+        {"a": ["1", "4", "6\n7", "8", "11"], "b": [2, 5, None, 9, 12], "c": [3, None, None, 10, None]},
+        says=("Line 3 has 2 of 3 fields, line 6 has 1, line 9 has 2; the others are read as missing.",),
+    ),
+    "rows without their last fields, with Windows line ends": Case(
+        "a.csv", "a;b;c\r\n1;2;3\r\n4;5\r\n6;7;8\r\n", {"a": [1, 4, 6], "c": [3, None, 8]}
+    ),
+    "many rows without their last fields": Case(
+        "a.csv",
+        lines("a,b,c", *["1,2,3", "4,5"] * 7),
+        {"a": [1, 4] * 7, "c": [3, None] * 7},
+        says=("line 11 has 2 and 2 more lines; the others are read as missing.",),
+    ),
+    "no row has all fields": Case(
+        "a.csv", lines("a,b,c", "1,2", "3,4"), error="2 lines have fewer fields than the header: line 2 has 2"
+    ),
+    "lines that are too long": Case(
+        "a.csv",
+        lines("a,b", "1,2", "1,2,3", "4,5", "1,2,3,4", "5,6", "7"),
+        error="2 lines have more fields than the header: line 3 has 3 fields, line 5 has 4, but the header",
+    ),
+    "lines that are too long are left out": Case(
+        "a.csv",
+        lines("a,b", "1,2", "1,2,3", "4,5", "1,2,3,4", "5,6", "7"),
+        {"a": [1, 4, 5, 7], "b": [2, 5, 6, None]},
+        says=("2 lines are left out: line 3 has 3 fields, the header 2, line 5 has 4.", "Line 7 has 1 of 2"),
+        options=ReadOptions(skip_bad_lines=True),
+    ),
     # --- encodings
     "Russian": Case(
         "a.csv",

@@ -87,6 +87,9 @@ Missing = Annotated[
 Encoding = Annotated[
     str | None, option("NAME", "The encoding of a text file, such as cp1252; detected by default.")
 ]
+SkipBadLines = Annotated[
+    bool, flag("Leave out lines that have more fields than the header has names.", "--skip-bad-lines")
+]
 Strict = Annotated[
     bool, flag("Refuse a file if anything about it has to be guessed or left out.", "--strict")
 ]

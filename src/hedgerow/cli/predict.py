@@ -1,6 +1,7 @@
 """`hedgerow predict`: predict the rows of a table."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def predict(
     out: Path | None,
     keep: list[str] | None,
     keep_all: bool,
+    skip_bad_lines: bool,
     threads: int | None,
     force: bool,
     as_json: bool,
@@ -38,7 +40,8 @@ def predict(
     options.check_numbers(0, threads)
     replaces = check_output_file("--out", out, force=force, suffixes=SUFFIXES, others=(model, data))
     loaded = read_model(model)
-    table = read_table_file(data, loaded.recipe.read_options)
+    reading = replace(loaded.recipe.read_options, skip_bad_lines=skip_bad_lines)  # never without being asked
+    table = read_table_file(data, reading, propose=True)
     for name in keep or ():
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")

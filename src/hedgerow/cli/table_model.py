@@ -112,7 +112,7 @@ def read_training_table(
 ) -> PreparedTable:
     """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
     check_choice("--task", task, TASKS)
-    table = read_table_file(path, reading.read_options())
+    table = read_table_file(path, reading.read_options(), propose=True)
     columns.check(target, table.column_names)
     left_out = columns.dropped
     with errors_of(path):
@@ -141,6 +141,7 @@ class ReadingOptions:
     decimal: str | None = None
     missing: list[str] | None = None
     encoding: str | None = None
+    skip_bad_lines: bool = False
     strict: bool = False
 
     def read_options(self) -> ReadOptions:
@@ -154,7 +155,8 @@ class ReadingOptions:
                 check_encoding(self.encoding)
         except DataFileError as error:
             raise UsageError(str(error)) from error
-        return ReadOptions(self.encoding, self.decimal, tuple(self.missing or ()), self.date_columns())
+        missing = tuple(self.missing or ())
+        return ReadOptions(self.encoding, self.decimal, missing, self.date_columns(), self.skip_bad_lines)
 
     def date_columns(self) -> dict[str, str]:
         """Return the format of dates for each column that --date-format names."""
@@ -179,10 +181,14 @@ def errors_of(path: Path) -> Iterator[None]:
     try:
         yield
     except DataFileError as error:
-        command = ""
-        if isinstance(error, UndecidedError) and error.is_solved:
-            command = f". This works: {options.command_line(complete=True)} {error.options}"
-        raise DataFileError(f"{path}: {error}{command}") from error
+        raise DataFileError(f"{path}: {error}{_working_command(error)}") from error
+
+
+def _working_command(error: DataFileError) -> str:
+    """Return the running command with the options that solve an error; "" if there are none."""
+    if isinstance(error, UndecidedError) and error.is_solved:
+        return f". This works: {options.command_line(complete=True)} {error.options}"
+    return ""
 
 
 def prepare_table(
@@ -335,11 +341,17 @@ def is_model_file(path: Path) -> bool:
     return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
 
 
-def read_table_file(path: Path, how: ReadOptions | None = None) -> TypedTable:
-    """Read a table; a model file in its place is an error that says so."""
+def read_table_file(path: Path, how: ReadOptions | None = None, *, propose: bool = False) -> TypedTable:
+    """Read a table; a model file in its place is an error that says so.
+
+    `propose` adds a command that works to an error, if the running command has options that solve it.
+    """
     if is_model_file(path):
         raise CommandError(f"{path} is a model file; a table is required: CSV, Parquet or Arrow")
-    return read_typed(path, options=how)
+    try:
+        return read_typed(path, options=how)
+    except UndecidedError as error:
+        raise DataFileError(f"{error}{_working_command(error) if propose else ''}") from error
 
 
 def _check_hold_out(data: Any, hold_out: Any) -> None:

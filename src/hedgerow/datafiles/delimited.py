@@ -8,7 +8,7 @@ columns.
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyarrow import csv as arrow_csv
 from hedgerow.datafiles.errors import DataFileError, check_columns, line_number, one_line
 from hedgerow.datafiles.findings import Finding
 from hedgerow.datafiles.layout import MAX_FOOTERS, find_layout, footer_finding, is_footer
+from hedgerow.datafiles.uneven_rows import LINE, Header, LineReader, unclosed_quote, with_equal_rows
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED_LINES = 50
@@ -24,21 +25,9 @@ _SNIFFED_BYTES = 1 << 20
 _BLOCK = 1 << 23  # bytes parsed at once; a single row may be longer, see _parsed
 _LARGEST_BLOCK = (1 << 31) - 1
 _LAST_BYTES = 4096  # in which footers are searched
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(rb"[ \t]*(?:\r\n|\r|\n)")
 _INK = re.compile(rb"[^ \t\r\n]")
 _SEPARATOR_LINE = re.compile(rb"\"?sep=(.)\"?[ \t]*(?:\r\n|\r|\n)", re.IGNORECASE)
-
-
-class Header(NamedTuple):
-    """The header of a text table."""
-
-    names: tuple[str, ...]
-    separator: str
-    start: int  # offset of the rows, in bytes
-    stop: int  # offset after the last row
-    lines: int  # number of lines before the rows
-    findings: list[Finding]
 
 
 class TextTable(NamedTuple):
@@ -49,8 +38,13 @@ class TextTable(NamedTuple):
     findings: list[Finding]
 
 
-def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> TextTable:
+def read_delimited(
+    data: bytes, columns: Sequence[str] | None = None, *, skip_bad_lines: bool = False
+) -> TextTable:
     r"""Return the table of texts in these bytes of UTF-8; empty values are null.
+
+    Fields that are missing at the end of a row are null too. Rows with more fields than the header has names
+    are left out with `skip_bad_lines`, otherwise refused.
 
     >>> found = read_delimited(b"a;b\n1;x\n2;\n")
     >>> found.table.to_pydict(), found.separator
@@ -62,11 +56,21 @@ def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> TextTab
     header = read_header(data)
     check_columns(columns, header.names)
     data = data[: header.stop]
-    table = _parsed(data, header, list(header.names) if columns is None else list(columns))
+    findings = header.findings
+    wanted = list(header.names) if columns is None else list(columns)
+    try:
+        table = _parsed(data, header, wanted)
+    except pa.ArrowInvalid as error:
+        data, more = with_equal_rows(data, header, error, skip=skip_bad_lines)
+        findings = [*findings, *more]
+        try:
+            table = _parsed(data, header, wanted)
+        except pa.ArrowInvalid as other:
+            raise DataFileError(f"its rows cannot be read ({one_line(other)})") from other
     if table.num_rows == 0:
         raise DataFileError(f"it holds a header of {len(header.names)} names but no rows")
     _check_last_quote(data, header, table)
-    return TextTable(table, header.separator, header.findings)
+    return TextTable(table, header.separator, findings)
 
 
 def read_header(data: bytes) -> Header:
@@ -89,7 +93,7 @@ def read_header(data: bytes) -> Header:
     text = head.decode(errors="ignore")  # the last character may be truncated
     whole = len(head) == len(data) - start
     separator = stated[1].decode() if stated else _separator(text, whole=whole)
-    reader = _LineReader(data, start)
+    reader = LineReader(data, start)
     rows, ends = [], []
     try:
         for row in csv.reader(reader, delimiter=separator):
@@ -125,7 +129,7 @@ def _without_footers(data: bytes, start: int, separator: str, width: int) -> tup
     tail = data[tail_start:]
     if b'"' in tail and len(tail) == _LAST_BYTES:
         return stop, []
-    lines = [match for match in _LINE.finditer(data, tail_start) if match.end() > match.start()]
+    lines = [match for match in LINE.finditer(data, tail_start) if match.end() > match.start()]
     for match in reversed(lines[1 if tail_start > start else 0 :]):
         text = match.group().decode(errors="ignore")
         row = next(csv.reader([text.rstrip("\r\n")], delimiter=separator), [])
@@ -138,23 +142,6 @@ def _without_footers(data: bytes, start: int, separator: str, width: int) -> tup
     if not left_out or stop <= start:
         return len(data), []
     return stop, [footer_finding("line", len(left_out), left_out[-1])]
-
-
-class _LineReader:
-    """An iterator over the lines of some bytes, with its offset."""
-
-    def __init__(self, data: bytes, start: int) -> None:
-        self.data, self.offset, self.lines = data, start, 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        match = _LINE.match(self.data, self.offset)
-        if match is None or match.end() == match.start():
-            raise StopIteration
-        self.offset, self.lines = match.end(), self.lines + 1
-        return match.group().decode()
 
 
 def _separator(text: str, *, whole: bool) -> str:
@@ -208,32 +195,7 @@ def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
                 continue
             if "Empty CSV" in str(error):
                 return pa.table({name: pa.array([], pa.string()) for name in columns})
-            raise _explained(data, header, error) from error
-
-
-def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
-    """Return an error that names the wrong line, which Arrow does not report."""
-    n_names = len(header.names)
-    unread = DataFileError(f"its rows cannot be read ({one_line(error)})")
-    rows = _LineReader(data, header.start)
-    reader = csv.reader(rows, delimiter=header.separator)
-    before = 0
-    try:
-        for row in reader:
-            if row and len(row) != n_names:
-                line = header.lines + before + 1
-                if reader.line_num > before + 1 and rows.offset == len(data) and data.count(b'"') % 2:
-                    return _unclosed(line)
-                fields = "field" if len(row) == 1 else "fields"
-                return DataFileError(
-                    f"line {line} has {len(row)} {fields}, but the header has {n_names} names "
-                    f"(separator {header.separator!r}); correct that line, or quote fields that contain the "
-                    "separator"
-                )
-            before = reader.line_num
-    except csv.Error:  # a field beyond the module's limit: pyarrow's message remains
-        return unread
-    return unread
+            raise
 
 
 def _check_last_quote(data: bytes, header: Header, table: pa.Table) -> None:
@@ -243,8 +205,4 @@ def _check_last_quote(data: bytes, header: Header, table: pa.Table) -> None:
     last = table.column(table.num_columns - 1)[-1].as_py()
     if last is not None and ("\n" in last or "\r" in last) and data.endswith(last.encode()):
         line = line_number(data, len(data) - len(last.encode()))
-        raise _unclosed(line)
-
-
-def _unclosed(line: int) -> DataFileError:
-    return DataFileError(f'a double quote (") opened on line {line} is never closed')
+        raise unclosed_quote(line)

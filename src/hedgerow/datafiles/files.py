@@ -17,7 +17,7 @@ from hedgerow.datafiles.databases import read_duckdb, read_sqlite
 from hedgerow.datafiles.delimited import read_delimited
 from hedgerow.datafiles.encodings import to_utf8
 from hedgerow.datafiles.errors import DataFileError, check_columns, format_path, one_line
-from hedgerow.datafiles.findings import ReadOptions
+from hedgerow.datafiles.findings import ReadOptions, UndecidedError
 from hedgerow.datafiles.typed_table import TypedTable
 from hedgerow.datafiles.workbooks import read_workbook
 
@@ -43,14 +43,16 @@ def read_data(
     path : str or path
         Delimited text: values separated by commas, semicolons, tabs or bars (detected), a line of names,
         any encoding and line ends. Lines above the names, a row of units below them and totals below the
-        rows are left out. JSON lines. Parquet. Arrow's file and stream formats, Feather. Each may be
-        compressed by gzip, bzip2, xz, Zstandard or LZ4, or be the only file of a zip archive. A workbook of
-        Excel (.xlsx): its first sheet, or ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite,
-        ``file.duckdb::table`` of DuckDB. ``-`` is standard input.
+        rows are left out; fields missing at the end of a row are missing values. JSON lines. Parquet.
+        Arrow's file and stream formats, Feather. Each may be compressed by gzip, bzip2, xz, Zstandard or
+        LZ4, or be the only file of a zip archive. A workbook of Excel (.xlsx): its first sheet, or
+        ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite, ``file.duckdb::table`` of DuckDB.
+        ``-`` is standard input.
     columns : sequence of str, optional
         Read these columns only, in this order.
     options : ReadOptions, optional
-        The encoding, the decimal sign, further markers of missing values, and formats of dates.
+        The encoding, the decimal sign, further markers of missing values, formats of dates, and whether to
+        leave out lines with more fields than the header has names.
 
     Returns
     -------
@@ -147,6 +149,9 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
         raise DataFileError(f"{name}: no file can have that name")
     try:
         yield
+    except UndecidedError as error:  # keeps the options that solve it
+        error.args = (f"{name}: {error}",)
+        raise
     except DataFileError as error:
         raise DataFileError(f"{name}: {error}") from error.__cause__
     except FileNotFoundError as error:
@@ -205,7 +210,7 @@ def _read_bytes(
     if kind != formats.TEXT:
         return TypedTable(_read_binary(kind, pa.BufferReader(data), columns), options)
     text, guesses = to_utf8(data, options.encoding)
-    table, separator, findings = read_delimited(text, columns)
+    table, separator, findings = read_delimited(text, columns, skip_bad_lines=options.skip_bad_lines)
     return TypedTable(table, options, [*guesses, *findings], is_text_file=True, comma_file=separator == ";")
 
 

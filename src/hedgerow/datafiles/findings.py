@@ -13,7 +13,7 @@ class Finding(NamedTuple):
 
     text: str  # a complete sentence
     is_guess: bool = True
-    option: tuple[str, str] = ("", "")  # name and value of an option that makes it no guess, if there is one
+    option: tuple[str, str] = ("", "")  # name and value of an option that makes it no guess; "" for none
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class ReadOptions:
         Texts that mean missing, besides those that are known.
     date_formats : mapping of str to str
         Formats of `strptime`, by column.
+    skip_bad_lines : bool
+        Leave out lines of a text file that have more fields than the header has names.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class ReadOptions:
     decimal: str | None = None
     missing: tuple[str, ...] = ()
     date_formats: Mapping[str, str] = field(default_factory=dict)
+    skip_bad_lines: bool = False
 
 
 class UndecidedError(DataFileError):
@@ -49,6 +52,8 @@ class UndecidedError(DataFileError):
     Parameters
     ----------
     problems : sequence of Finding
+    message : str, optional
+        The message; by default it lists the problems.
 
     Examples
     --------
@@ -56,7 +61,7 @@ class UndecidedError(DataFileError):
     1 problem, solved by --drop a: column 'a' is free text
     """
 
-    def __init__(self, problems: Sequence[Finding]) -> None:
+    def __init__(self, problems: Sequence[Finding], message: str = "") -> None:
         self.options = format_options(problem.option for problem in problems)
         unsolved = sum(not problem.option[0] for problem in problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -64,7 +69,7 @@ class UndecidedError(DataFileError):
         if unsolved:
             solved += f"{' except' if solved else ','} {unsolved} for which the file must be corrected"
         texts = "; ".join(problem.text.rstrip(".") for problem in problems)
-        super().__init__(f"{count}{solved}: {texts}")
+        super().__init__(message or f"{count}{solved}: {texts}")
         self.is_solved = bool(self.options) and not unsolved
 
 
@@ -81,5 +86,5 @@ def format_options(options: Iterable[tuple[str, str]]) -> str:
     texts = []
     for name, found in values.items():
         listed = [",".join(found)] if name == "--drop" and not any("," in one for one in found) else found
-        texts += [f"{name} {shlex.quote(one)}" for one in listed]
+        texts += [f"{name} {shlex.quote(one)}" if one else name for one in listed]
     return " ".join(texts)

@@ -119,6 +119,7 @@ def make_recipe(
         missing=typed.options.missing,
         decimal=inferred.decimal if inferred else "",
         encoding=typed.options.encoding or "",
+        skip_bad_lines=typed.options.skip_bad_lines,
     )
 
 

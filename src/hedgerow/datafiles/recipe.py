@@ -107,6 +107,8 @@ class Recipe:
         The decimal sign of numbers in y, if they are texts.
     encoding : str
         The encoding of text files, if it was stated.
+    skip_bad_lines : bool
+        Whether lines with more fields than the header has names are left out.
 
     Examples
     --------
@@ -133,11 +135,14 @@ class Recipe:
     missing: tuple[str, ...] = ()
     decimal: Annotated[str, Limits(choices=DECIMALS)] = ""
     encoding: str = ""
+    skip_bad_lines: bool = False
 
     @property
     def read_options(self) -> ReadOptions:
         """The options to read a later file with."""
-        return ReadOptions(encoding=self.encoding or None, missing=self.missing)
+        return ReadOptions(
+            encoding=self.encoding or None, missing=self.missing, skip_bad_lines=self.skip_bad_lines
+        )
 
     @property
     def feature_names(self) -> tuple[str, ...]:
