@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier
 from hedgerow.io.models import to_bytes
@@ -80,8 +80,8 @@ def one_column(table, name):
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("make", KINDS)
 def test_a_column_has_the_same_keys_in_every_library(make, name):
-    expected = row_keys(RawTable.of(one_column(arrow(), name), ""))
-    np.testing.assert_array_equal(row_keys(RawTable.of(one_column(make(), name), "")), expected)
+    expected = RawTable.of(one_column(arrow(), name), "").row_keys()
+    np.testing.assert_array_equal(RawTable.of(one_column(make(), name), "").row_keys(), expected)
     values = [repr(None if value is None else float(value) if not isinstance(value, str) else value)
               for value in COLUMNS[name]]  # fmt: skip
     assert len(set(expected.tolist())) == len({"0.0" if value == "-0.0" else value for value in values})
@@ -97,7 +97,7 @@ def test_bagging_is_the_same_for_every_library(make):
 
 def test_keys_of_values_do_not_depend_on_their_neighbours():
     def key(*values):
-        return row_keys(RawTable.of(np.array([[value] for value in values], object), ""))[0]
+        return RawTable.of(np.array([[value] for value in values], object), "").row_keys()[0]
 
     assert key(None) == key(None, "red") == key(None, 1.5) == key(np.nan)
     assert key(1) == key(1.0, "red") == key(True) == key(1, None)
@@ -109,7 +109,7 @@ def test_the_array_of_a_frame_keeps_missing_values(make):
     matrix = RawTable.of(make(), "").as_matrix().X
     colours = [value if isinstance(value, str) else None for value in matrix[:, -1].tolist()]
     assert colours == COLUMNS["missing colour"]
-    np.testing.assert_array_equal(row_keys(RawTable.of(matrix, "")), row_keys(RawTable.of(arrow(), "")))
+    np.testing.assert_array_equal(RawTable.of(matrix, "").row_keys(), RawTable.of(arrow(), "").row_keys())
 
 
 def test_features_drawn_twice_are_the_same_in_every_library():
@@ -129,5 +129,5 @@ def test_features_drawn_twice_are_the_same_in_every_library():
 def test_dates_have_the_keys_of_their_seconds(make):
     days = np.array(["2026-01-01", "2026-01-02", "NaT"], "datetime64[us]")
     seconds = np.array([[1767225600.0], [1767312000.0], [np.nan]])
-    keys = row_keys(RawTable.of(make({"day": days}), ""))
-    np.testing.assert_array_equal(keys, row_keys(RawTable.of(seconds, "")))
+    keys = RawTable.of(make({"day": days}), "").row_keys()
+    np.testing.assert_array_equal(keys, RawTable.of(seconds, "").row_keys())

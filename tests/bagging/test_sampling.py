@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import oracle
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import (
     MAX_COPIES_PER_ROW,
     BootstrapSampler,
@@ -40,7 +40,7 @@ def draws_of(pool, n_draws, *, replace=True, n_columns=4, n_chosen=4, seed=0, sh
 
 def keys_of(X, y=None):
     table = RawTable.of(X, "a test")
-    return row_keys(table, np.zeros(table.shape[0]) if y is None else np.asarray(y, float))
+    return table.row_keys(np.zeros(table.shape[0]) if y is None else np.asarray(y, float))
 
 
 # --- rows

@@ -23,7 +23,7 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.estimators.validation import ClassTarget, NumberTarget
 from hedgerow.table import read_table
 from hedgerow.vision import as_grey
@@ -152,7 +152,7 @@ def test_a_long_double_among_objects_may_be_infinite():
 
 def test_equal_numbers_of_any_type_have_equal_keys():
     numbers = [0.5, Fraction(1, 2), np.float32(0.5), np.longdouble(0.5)]
-    keys = [row_keys(RawTable.of(np.array([[number]], object), ""))[0] for number in numbers]
+    keys = [RawTable.of(np.array([[number]], object), "").row_keys()[0] for number in numbers]
     assert len(set(keys)) == 1
 
 
@@ -166,7 +166,7 @@ def test_equal_numbers_of_any_type_have_equal_keys():
     ],
 )
 def test_rows_of_any_polars_type_have_keys(values):
-    keys = row_keys(RawTable.of(pl.DataFrame({"a": values}), ""))
+    keys = RawTable.of(pl.DataFrame({"a": values}), "").row_keys()
     assert keys.shape == (12,)
     assert len(set(keys.tolist())) == values.n_unique()
 

@@ -12,7 +12,7 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import bootstrap_counts, weighted_counts
 from hedgerow.kernels.cpu import adaboost, elementary, vote_weights
 from hedgerow.vision.detections import group_rectangles
@@ -129,7 +129,7 @@ def test_keys_of_rows_are_the_same_dense_and_sparse():
 
     def case():
         tables = [RawTable.of(rows, "a test") for rows in (X, sparse.csr_array(X))]
-        return [row_keys(table, y) for table in tables]
+        return [table.row_keys(y) for table in tables]
 
     dense, of_sparse = check(case)
     np.testing.assert_array_equal(dense, of_sparse)

@@ -115,7 +115,7 @@ def _has_attributes(value: Any) -> bool:
 
 
 class DaskTreeGrower:
-    """Grows trees on the workers of a cluster, ahead of the loop; see `forest.TreeGrower`."""
+    """Grows trees on the workers of a cluster, ahead of the loop; see `forest.ForestGrower`."""
 
     def __init__(self, task: "TreeTask", numbers: range, client: Client, settings: Settings) -> None:
         self._client, self._settings = client, settings

@@ -137,7 +137,7 @@ class TreeTask:
         return np.maximum(np.rint(ratio * steps), 1.0).astype(np.int64)
 
 
-class TreeGrower(Protocol):
+class ForestGrower(Protocol):
     """Grows the trees of a forest ahead of the loop, which collects them in order."""
 
     def fit(self, targets: int, iteration: int) -> VotingTree:
@@ -173,14 +173,14 @@ class ThreadedTreeGrower:
         return self._task.grow(self._own.grower, number)
 
     def close(self) -> Iterator[VotingTree]:
-        """See `TreeGrower.close`."""
+        """See `ForestGrower.close`."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
         while self._pending and not self._pending[0].cancelled():
             yield self._pending.popleft().result()
 
 
-def make_tree_grower(task: TreeTask, numbers: range, table: Table, n_threads: int) -> TreeGrower:
+def make_forest_grower(task: TreeTask, numbers: range, table: Table, n_threads: int) -> ForestGrower:
     """Choose who grows the trees: the workers of the table's cluster, or threads of this process."""
     if table.cluster is None or not numbers:
         return ThreadedTreeGrower(task, numbers, min(n_threads, len(numbers)))
@@ -221,7 +221,7 @@ def fit_forest(
         bins = find_bins(data.table, options.max_bins, copies=copies, team=team, user_edges=options.edges)
         binned = bins.encode(data.table, team)
         sampler = TreeSampler.of(
-            _row_keys(binned, data.y, team), weight, binned.n_columns,
+            _code_keys(binned, data.y, team), weight, binned.n_columns,
             bootstrap=options.bootstrap, max_samples=options.max_samples, seed=run.seed,
         )  # fmt: skip
         if previous is not None:
@@ -277,7 +277,7 @@ class _Growth:
         """Grow the trees; fewer after an interrupt."""
         task, numbers = self._task(run.seed), range(self._n_previous, run.n_rounds)
         rule = IndependentMembers(self._trees)
-        grower = make_tree_grower(task, numbers, self._data.table, run.n_threads)
+        grower = make_forest_grower(task, numbers, self._data.table, run.n_threads)
         try:
             run_rounds(
                 rule, grower, run, self._n_previous,
@@ -337,7 +337,7 @@ class _Growth:
         return added if before is None else LeafTargets.join(before, added)
 
 
-def _row_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
+def _code_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
     """Hash of the codes and the target of every row: rows that are equal for every tree have equal keys."""
     keys = np.zeros(table.n_rows, np.uint64)
     add_keys(value_bits(y.reshape(table.n_rows, -1)), table.n_columns, keys)

@@ -110,6 +110,42 @@ class RawTable:
         except NotImplementedError as error:  # Arrow, for some of its newer types
             raise ValueError(f"rows of this X cannot be selected; convert its columns: {error}") from error
 
+    def row_keys(self, y: Floats | None = None, *, rounded: bool = False) -> Keys:
+        """Hash the values of every row, and its target if y is passed; equal rows have equal keys.
+
+        Numbers are hashed as float64, or `rounded` to float32, other values as text. All NaN are equal, and
+        so are both zeros: a table has the same keys in every library.
+
+        >>> table = RawTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
+        >>> keys = table.row_keys(np.array([5.0, 5.0, 5.0]))
+        >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+        (True, False)
+        """
+        n_rows, n_columns = self.shape
+        keys = np.zeros(n_rows, np.uint64)
+        if y is not None:
+            add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
+        if self.is_frame:
+            frame = _frame_of(self.X)
+            source = FrameSource(frame, "")
+            for number, column in enumerate(frame.iter_columns()):
+                if _has_codes(column.dtype):
+                    codes, values = source.coded(number)
+                    add_keys(_code_bits(codes, values, rounded=rounded)[:, np.newaxis], number, keys)
+                else:
+                    _add_column(_values(column), number, keys, rounded=rounded)
+        elif sparse.issparse(self.X):
+            _add_sparse(self.X, keys, rounded=rounded)
+        elif self.X.dtype.kind in "fiub":
+            step = rows_per_block(n_columns, BLOCK_ROWS)
+            for start in range(0, n_rows, step):
+                block = slice(start, start + step)
+                add_keys(value_bits(self.X[block], rounded=rounded), 0, keys[block])
+        else:
+            for number in range(n_columns):
+                _add_column(self.X[:, number], number, keys, rounded=rounded)
+        return keys
+
 
 def _frame_of(X: Any) -> Any:
     """Return X as a narwhals data frame; None if it is no data frame."""
@@ -131,44 +167,7 @@ def _check_objects(array: NDArray[Any]) -> None:
             )
 
 
-# --- keys
-
-
-def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
-    """Hash the values of every row, and its target if y is passed; equal rows have equal keys.
-
-    Numbers are hashed as float64, or `rounded` to float32, other values as text. All NaN are equal, and so
-    are both zeros: a table has the same keys in every library.
-
-    >>> table = RawTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
-    >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
-    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
-    (True, False)
-    """
-    n_rows, n_columns = table.shape
-    keys = np.zeros(n_rows, np.uint64)
-    if y is not None:
-        add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
-    if table.is_frame:
-        frame = _frame_of(table.X)
-        source = FrameSource(frame, "")
-        for number, column in enumerate(frame.iter_columns()):
-            if _has_codes(column.dtype):
-                codes, values = source.coded(number)
-                add_keys(_code_bits(codes, values, rounded=rounded)[:, np.newaxis], number, keys)
-            else:
-                _add_column(_values(column), number, keys, rounded=rounded)
-    elif sparse.issparse(table.X):
-        _add_sparse(table.X, keys, rounded=rounded)
-    elif table.X.dtype.kind in "fiub":
-        step = rows_per_block(n_columns, BLOCK_ROWS)
-        for start in range(0, n_rows, step):
-            block = slice(start, start + step)
-            add_keys(value_bits(table.X[block], rounded=rounded), 0, keys[block])
-    else:
-        for number in range(n_columns):
-            _add_column(table.X[:, number], number, keys, rounded=rounded)
-    return keys
+# --- values as bits
 
 
 def _values(column: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.members import FittedBagging, FittedMembers, JobRunner, MemberTask, fit_bagging
-from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
@@ -137,7 +137,7 @@ class BaggingBase(BaggedEnsemble):
                 f"sample_weight with bootstrap=False is passed to the members, but estimator={estimator!r} "
                 "has no sample_weight in its fit; set bootstrap=True to draw rows by weight"
             )
-        pool = SamplingPool.of(row_keys(table, data.train.y), weight, by_weight=bool(self.bootstrap))
+        pool = SamplingPool.of(table.row_keys(data.train.y), weight, by_weight=bool(self.bootstrap))
         n_columns = table.shape[1]
         sampler = BootstrapSampler(
             pool,

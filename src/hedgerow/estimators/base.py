@@ -161,10 +161,10 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
         with closing(X) if isinstance(X, RemoteInput) else nullcontext():  # releases what workers hold
             model, checkpointer = self, None
             if checkpoint is not None:
-                from hedgerow.estimators.checkpoint import Checkpointer  # noqa: PLC0415 - only if it is used
+                from hedgerow.estimators.checkpoint import FileCheckpointer  # noqa: PLC0415 - only if it is used
 
                 self._check_checkpoint(checkpoint)
-                checkpointer = Checkpointer(self, checkpoint)
+                checkpointer = FileCheckpointer(self, checkpoint)
                 model = checkpointer.model
             previous = model._previous()  # noqa: SLF001 - a copy of self
             data = validation.validate_fit_input(

@@ -143,7 +143,7 @@ def _registered_store() -> Store:
     return _stores[0]
 
 
-class Checkpointer:
+class FileCheckpointer:
     """A fit with a checkpoint: reads it, validates it and writes it.
 
     model : a copy of the estimator that is fitted instead of it; it has the rounds of the checkpoint.

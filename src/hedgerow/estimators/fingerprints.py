@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Keys
-from hedgerow.bagging.raw_table import BLOCK_ROWS, RawTable, row_keys
+from hedgerow.bagging.raw_table import BLOCK_ROWS, RawTable
 from hedgerow.distributions import binomial_sf, chi2_cdf
 from hedgerow.elementary import exp, log
 from hedgerow.kernels.cpu.binning import add_keys
@@ -44,7 +44,7 @@ def table_keys(
     if isinstance(table, RemoteTable):
         return table.scan.keys, table.scan.rounded
     if isinstance(table, RawTable):
-        return row_keys(table), short(row_keys(table, rounded=True)) if rounded else None
+        return table.row_keys(), short(table.row_keys(rounded=True)) if rounded else None
     exact = np.zeros(table.n_rows, np.uint64)
     single = np.zeros(table.n_rows, np.uint64) if rounded else None
     step = rows_per_block(table.n_columns, BLOCK_ROWS)
