@@ -101,22 +101,31 @@ class AdaBoostBase(BoostingBase):
         """Return the options of the engine."""
 
     def _family_options(
-        self, data: FitInput, labels: NDArray[Any], criterion: str | None = None, **own: Any
+        self,
+        data: FitInput,
+        labels: NDArray[Any],
+        *,
+        criterion: str | None = None,
+        prediction_type: str = "numbers",
+        median: bool = False,
     ) -> AdaBoostOptions:
-        """Return options of the engine; `criterion` is that of trees, `own` are options of the method."""
+        """Return options of the engine; `criterion` is that of trees."""
         learner, grows_trees = self._weak_learner(), not self._has_members()
         restart = getattr(self, "on_chance", "stop") == "restart"
         return self._fit_options(
             AdaBoostOptions,
             data,
+            n_rounds=self._n_rounds(),
+            estimator=learner,
             make_rule=self._make_rule(),
             rule=RuleOptions(labels, float(self.learning_rate), restart, data.seed, not grows_trees),
             tree_rules=learner.weak_rules(criterion) if grows_trees else None,
             max_bins=int(learner.max_bins) if grows_trees else 255,
             user_edges=learner.edges_by_column(data.schema) if grows_trees else None,
             row_keys=data.row_keys,
-            estimator=learner,
-            **own,
+            n_outputs=len(labels) if len(labels) > 2 else 1,
+            prediction_type=prediction_type,
+            median=median,
         )
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
@@ -232,10 +241,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
     def _options(self, data: FitInput) -> AdaBoostOptions:
         labels, rule = np.asarray(data.target.classes), self._rule()
         criterion = rule.default_criterion if self.estimator is None else rule.criterion
-        n_outputs = 1 if len(labels) == 2 else len(labels)
-        return self._family_options(
-            data, labels, criterion, n_outputs=n_outputs, prediction_type=rule.prediction_type
-        )
+        return self._family_options(data, labels, criterion=criterion, prediction_type=rule.prediction_type)
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         before = self._max_rounds if data.previous is not None else 0

@@ -137,28 +137,25 @@ class BoostingBase(EnsembleBase, abc.ABC):
         draws_validation_rows: bool = True,
         **own: Any,
     ) -> Options:
-        """Return options of the engine: those of all methods, and the method's own."""
+        """Return options of the engine: those that all methods share, and the method's own."""
         stops, rows = self._stops_early(data), None
         if stops and draws_validation_rows and not data.evaluation_sets:
-            classes = None if data.target.classes is None else data.train.y
             rows = validation_rows(
-                classes, data.train.sample_weight, data.n_rows, self.validation_fraction, data.seed
+                data.class_numbers, data.train.sample_weight, data.n_rows, self.validation_fraction, data.seed
             )
-        common = {
-            "n_rounds": self._n_rounds(),
-            "seed": data.seed,
-            "estimator": self.estimator,
-            "n_threads": resolve_n_jobs(self.n_jobs),
-            "chunk_rows": self._chunk_rows,
-            "patience": (n_iter_no_change or self.n_iter_no_change) if stops else None,
-            "tol": float(self.tol),
-            "verbose": int(self.verbose),
-            "callbacks": data.callbacks,
-            "checkpointer": data.checkpointer,
-            "validation_rows": rows,
-            "title": type(self).__name__,
-        }
-        return kind(**common | own)
+        return kind(
+            seed=data.seed,
+            n_threads=resolve_n_jobs(self.n_jobs),
+            chunk_rows=self._chunk_rows,
+            patience=(n_iter_no_change or self.n_iter_no_change) if stops else None,
+            tol=float(self.tol),
+            verbose=int(self.verbose),
+            callbacks=data.callbacks,
+            checkpointer=data.checkpointer,
+            validation_rows=rows,
+            title=type(self).__name__,
+            **own,
+        )
 
     def _set_fitted(self, result: Any, data: FitInput) -> None:
         self._set_fingerprints(data)

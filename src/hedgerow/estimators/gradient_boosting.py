@@ -205,9 +205,10 @@ class GradientBoostingBase(BoostingBase):
         options = self._fit_options(
             GradientBoostingOptions,
             data,
-            n_rounds=int(sizes.n_estimators),
             n_iter_no_change=int(sizes.n_iter_no_change),
             draws_validation_rows=sizes.n_folds is None,
+            n_rounds=int(sizes.n_estimators),
+            estimator=self.estimator,
             loss=loss,
             learning_rate=float(sizes.learning_rate),
             learning_rate_decay=float(self.learning_rate_decay),
@@ -221,14 +222,16 @@ class GradientBoostingBase(BoostingBase):
             drop_rate=float(self.drop_rate),
             max_drop=None if self.max_drop is None else int(self.max_drop),
             target_options=self._target_options(data),
-            **self._fold_options(data, loss, sizes.n_folds),
+            n_folds=int(sizes.n_folds or 1),
+            folds=self._draw_folds(data, loss, sizes.n_folds),
+            evaluates_folds=not data.evaluation_sets,
         )
         return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
 
-    def _fold_options(self, data: FitInput, loss: Loss, n_folds: int | None) -> dict[str, Any]:
-        """Return the options of a fit with folds, which need no other validation rows."""
+    def _draw_folds(self, data: FitInput, loss: Loss, n_folds: int | None) -> NDArray[np.uint8] | None:
+        """Return the fold of every row; None without folds."""
         if n_folds is None:
-            return {}
+            return None
         refused = f"n_folds={n_folds} is not allowed with"
         if self.estimator is not None:
             raise ValueError(f"{refused} estimator={self.estimator!r}: the models of folds are trees")
@@ -238,12 +241,7 @@ class GradientBoostingBase(BoostingBase):
         if n_rows < n_folds:
             alone = "" if data.target.classes is None else ", not counting the only row of a class"
             raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows of positive weight{alone}")
-        classes, weight = _classes_of_rows(data), data.train.sample_weight
-        return {
-            "n_folds": int(n_folds),
-            "folds": draw_folds(classes, weight, data.n_rows, int(n_folds), data.seed),
-            "evaluates_folds": not data.evaluation_sets,
-        }
+        return draw_folds(data.class_numbers, data.train.sample_weight, data.n_rows, int(n_folds), data.seed)
 
     def _target_options(self, data: FitInput) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
@@ -255,19 +253,20 @@ class GradientBoostingBase(BoostingBase):
         return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
 
     def _growth_options(self, schema: Schema, loss: Loss, sizes: Sizes, seed: int) -> GrowthOptions:
-        constraints: dict[str, Any] = {}
-        if self.monotonic_cst is not None:
-            constraints["monotonic"] = monotonic_directions(self.monotonic_cst, schema)
-            if constraints["monotonic"].size and loss.n_outputs > 1:
-                raise ValueError(
-                    f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: "
-                    "their probabilities depend on each other; it must be None or all 0"
-                )
-        if self.interaction_cst is not None:
-            constraints["groups"] = interaction_groups(self.interaction_cst, schema.n_columns)
+        monotonic = monotonic_directions(self.monotonic_cst, schema)
+        if monotonic.size and loss.n_outputs > 1:
+            raise ValueError(
+                f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: "
+                "their probabilities depend on each other; it must be None or all 0"
+            )
+        symmetric, max_leaf_nodes, max_depth = False, self.max_leaf_nodes, self.max_depth
+        if self.growth_policy == "symmetric":
+            symmetric, max_leaf_nodes, max_depth = True, None, max_depth or _SYMMETRIC_DEPTH
         # int and float: the kernels would be compiled again for a NumPy scalar of another type
         return GrowthOptions(
-            **self._tree_size(),
+            max_leaf_nodes=None if max_leaf_nodes is None else int(max_leaf_nodes),
+            max_depth=None if max_depth is None else int(max_depth),
+            symmetric=symmetric,
             min_samples_leaf=int(sizes.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
@@ -276,20 +275,13 @@ class GradientBoostingBase(BoostingBase):
             categorical_smoothing=float(self.categorical_smoothing),
             columns_per_tree=float(sizes.colsample_bytree),
             columns_per_node=float(sizes.max_features),
+            monotonic=monotonic,
+            groups=interaction_groups(self.interaction_cst, schema.n_columns),
             random_strength=float(self.random_strength),
             learning_rate=float(sizes.learning_rate),
             n_outputs=loss.n_outputs,
             seed=seed,
-            **constraints,
         )
-
-    def _tree_size(self) -> dict[str, Any]:
-        """Return the limits of the size of a tree."""
-        max_leaf_nodes = None if self.max_leaf_nodes is None else int(self.max_leaf_nodes)
-        max_depth = None if self.max_depth is None else int(self.max_depth)
-        if self.growth_policy == "best_first":
-            return {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth}
-        return {"max_leaf_nodes": None, "max_depth": max_depth or _SYMMETRIC_DEPTH, "symmetric": True}
 
     def _check_symmetric_size(self) -> None:
         """Raise ValueError for limits that symmetric trees cannot have."""
@@ -331,12 +323,8 @@ class GradientBoostingBase(BoostingBase):
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
 
 
-def _classes_of_rows(data: FitInput) -> Floats | None:
-    return None if data.target.classes is None else data.train.y
-
-
 def _count_held_out(data: FitInput) -> int:
-    return count_held_out(_classes_of_rows(data), data.train.sample_weight, data.n_rows)
+    return count_held_out(data.class_numbers, data.train.sample_weight, data.n_rows)
 
 
 def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:

@@ -180,6 +180,11 @@ class FitInput:
         return len(self.train.y)
 
     @property
+    def class_numbers(self) -> Floats | None:
+        """Class numbers of the training rows; None for numbers."""
+        return None if self.target.classes is None else self.train.y
+
+    @property
     def n_weighted_rows(self) -> int:
         """Number of training rows of positive weight."""
         weight = self.train.sample_weight
