@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
-
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES
-from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult
+from hedgerow.boosting.adaboost_fit import AdaBoostResult
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.r2 import LOSSES, R2Rule
 from hedgerow.estimators import parameters
@@ -239,9 +237,6 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
                 f"loss={self.loss!r} cannot continue a model fitted with loss={self._fitted_loss!r}; with "
                 "warm_start=True it must stay the same"
             )
-
-    def _options(self, data: FitInput) -> AdaBoostOptions:
-        return self._family_options(data, np.empty(0), median=True)
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         super()._set_fitted(result, data)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,9 +72,7 @@ class AdaBoostBase(BoostingBase):
         return replace(options, keep_row_keys=draws)
 
     def _categorical_features(self) -> Any:
-        return (
-            getattr(self._weak_learner(), "categorical_features", None) if not self._has_members() else None
-        )
+        return None if self._has_members() else getattr(self._weak_learner(), "categorical_features", None)
 
     @abc.abstractmethod
     def _check_warm_start(self) -> None:
@@ -93,40 +92,34 @@ class AdaBoostBase(BoostingBase):
         self._check_warm_start()
         return self.model_, self._statistics
 
+    def _criterion(self) -> str | None:
+        """Return the criterion of trees; None for that of the learner."""
+        return None
+
+    def _prediction_type(self) -> str:
+        """Return what members predict: "classes", "probabilities" or "numbers"."""
+        return "numbers"
+
     def _run(self, data: FitInput) -> AdaBoostResult:
-        return fit_adaboost(data.train, data.evaluation_sets, self._options(data), data.previous)
-
-    @abc.abstractmethod
-    def _options(self, data: FitInput) -> AdaBoostOptions:
-        """Return the options of the engine."""
-
-    def _family_options(
-        self,
-        data: FitInput,
-        labels: NDArray[Any],
-        *,
-        criterion: str | None = None,
-        prediction_type: str = "numbers",
-        median: bool = False,
-    ) -> AdaBoostOptions:
-        """Return options of the engine; `criterion` is that of trees."""
         learner, grows_trees = self._weak_learner(), not self._has_members()
         restart = getattr(self, "on_chance", "stop") == "restart"
-        return self._fit_options(
+        labels = np.empty(0) if data.target.classes is None else data.target.classes
+        options = self._fit_options(
             AdaBoostOptions,
             data,
             n_rounds=self._n_rounds(),
             estimator=learner,
             make_rule=self._make_rule(),
             rule=RuleOptions(labels, float(self.learning_rate), restart, data.seed, not grows_trees),
-            tree_rules=learner.weak_rules(criterion) if grows_trees else None,
+            tree_rules=learner.weak_rules(self._criterion()) if grows_trees else None,
             max_bins=int(learner.max_bins) if grows_trees else 255,
             user_edges=learner.edges_by_column(data.schema) if grows_trees else None,
             row_keys=data.row_keys,
             n_outputs=len(labels) if len(labels) > 2 else 1,
-            prediction_type=prediction_type,
-            median=median,
+            prediction_type=self._prediction_type(),
+            median=data.target.classes is None,
         )
+        return fit_adaboost(data.train, data.evaluation_sets, options, data.previous)
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         learners = self._learners if data.previous is not None else ()
@@ -238,10 +231,11 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
                 "with warm_start=True the estimator must stay of the same kind and the algorithm the same"
             )
 
-    def _options(self, data: FitInput) -> AdaBoostOptions:
-        labels, rule = np.asarray(data.target.classes), self._rule()
-        criterion = rule.default_criterion if self.estimator is None else rule.criterion
-        return self._family_options(data, labels, criterion=criterion, prediction_type=rule.prediction_type)
+    def _criterion(self) -> str | None:
+        return self._rule().default_criterion if self.estimator is None else self._rule().criterion
+
+    def _prediction_type(self) -> str:
+        return self._rule().prediction_type
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         before = self._max_rounds if data.previous is not None else 0
@@ -300,9 +294,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         shares = (np.arange(len(self.classes_))[:, np.newaxis] == votes) & leaf
         tree = forest.select(range(1))
         trees = [tree.with_values(share.astype(np.float64), k) for k, share in enumerate(shares)]
-        joined = trees[0]
-        for one in trees[1:]:
-            joined = Forest.join(joined, one)
+        joined = reduce(Forest.join, trees)
         model = TreeModel(np.zeros(len(shares)), self.model_.bins, joined)
         learner = self._learners[-1]
         kind = DecisionStump if isinstance(learner, DecisionStump) else DecisionTreeClassifier

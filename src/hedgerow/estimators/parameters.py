@@ -211,10 +211,8 @@ def monotonic_directions(constraints: Any, schema: Schema) -> NDArray[np.int8]:
     """
     if constraints is None:
         return np.empty(0, np.int8)
-    if isinstance(constraints, Mapping):
-        directions = _by_name(constraints, schema)
-    else:
-        directions = [int(direction) for direction in constraints]
+    by_name = isinstance(constraints, Mapping)
+    directions = _by_name(constraints, schema) if by_name else [int(direction) for direction in constraints]
     if len(directions) != schema.n_columns:
         raise ValueError(
             f"monotonic_cst has {len(directions)} directions, but X has {schema.n_columns} columns; "
@@ -227,9 +225,7 @@ def monotonic_directions(constraints: Any, schema: Schema) -> NDArray[np.int8]:
                 f"monotonic_cst of column {label} is {direction}, but the column is categorical and has "
                 "no order; it must be 0"
             )
-    if not any(directions):
-        return np.empty(0, np.int8)
-    return np.array(directions, np.int8)
+    return np.array(directions if any(directions) else [], np.int8)
 
 
 def _by_name(constraints: Mapping[Any, Any], schema: Schema) -> list[int]:
