@@ -45,7 +45,7 @@ def digest(found):
 
 
 def of_model(model, X, n_jobs):
-    """The predictions of a model for few rows, and for so many that several threads predict."""
+    """The predictions of a model for few rows, and for enough that several threads predict."""
     if "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=n_jobs)
     many = X.iloc[np.arange(9000) % len(X)] if hasattr(X, "iloc") else np.resize(X, (20_000, X.shape[1]))

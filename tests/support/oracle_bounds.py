@@ -9,7 +9,7 @@ DIGITS = 60
 
 
 def kl(q, p):
-    """kl(q||p) of two floats, with so many digits that 1 - 1e-300 is not 1."""
+    """kl(q||p) of two floats, with enough digits that 1 - 1e-300 is not 1."""
     with mp.workdps(720):
         q, p = mp.mpf(q), mp.mpf(p)
         if (p == 0 and q > 0) or (p == 1 and q < 1):
@@ -77,7 +77,7 @@ def stump_labelings(X):
 
 
 def tree_labelings(X, n_leaves):
-    """By all trees with at most so many leaves."""
+    """By all trees with at most this number of leaves."""
     left_sides = sides(X)
     memory = {}
 

@@ -21,7 +21,7 @@ def cuts(n_rows, n_shards):
 
 
 class ShardedTable(RemoteTable):
-    """A table in memory as a remote one, in so many shards.
+    """A table in memory as a remote one, in a number of shards.
 
     losses : numbers of the calls at which shards are lost, counted from 0. opened : all sharded rows made.
     """

@@ -98,8 +98,8 @@ def _unique(name: str) -> str:
 class PartitionLayout:
     """How a partition is read."""
 
-    target: Any  # the name of a column of data frames, or None
-    weight: Any  # likewise
+    target: Any  # the name of the column of data frames that is the target, or None
+    weight: Any  # the name of the column of weights, or None
     names: list[Any] | None  # the columns of data frames, without those two; None for arrays
     dtypes: Any  # of all partitions when concatenated: a dict by name, or the dtype of arrays
     categorical: list[int]  # the indices of the categorical columns

@@ -1,7 +1,7 @@
 """Checkpoints: model files with notes on an unfinished fit, which `hedgerow.estimators.checkpoint` writes.
 
 checkpoint    {"data": {"X": ..., "y": ..., "sample_weight": ...}   digests of the training data
-               "evaluation_sets": [{...}]   the same of the evaluation sets
+               "evaluation_sets": [{...}]   digests of the evaluation sets
                "resumed_from": null         digest of the file of the model that `warm_start` continues
                "first_round": 0             the number of rounds of that model
                "initial_losses": null       losses of that model on the evaluation sets

@@ -5,7 +5,7 @@ hypothesis           {"members": [...], "errors": [...], "error": 0.1, "bound": 
 ... if it is weak    {"weak": {...}}, the entries of a member, see `members`
 hypothesis.rows      int64, the training rows it was fitted to
 hypothesis.sample_0  int64, those of the first sample, and so on
-hypothesis.1.rows    the same of its member 1
+hypothesis.1.rows    those of its member 1
 fitted_members       [{...}]: in a checkpoint, instead of all these, the members in the order of the fits
 """
 
