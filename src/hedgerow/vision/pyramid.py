@@ -6,7 +6,6 @@ and quotients in float32, rounded half to even; the resizing is OpenCV's INTER_L
 libraries find the same windows, bit for bit.
 """
 
-import math
 import numbers
 from typing import Any
 
@@ -59,15 +58,14 @@ def scan_factors(
     if smallest and largest and (smallest[0] > largest[0] or smallest[1] > largest[1]):
         raise ValueError(f"min_size={min_size!r} is not allowed: it is above max_size={max_size!r}")
     high, wide = image_shape
-    largest_factor = min((wide + 0.5) / window[0], (high + 0.5) / window[1])  # sizes are rounded
-    if largest_factor > 1 and math.log(largest_factor) > _MAX_LEVELS * math.log(scale_factor):
-        raise ValueError(
-            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it gives more "
-            f"than {_MAX_LEVELS} sizes"
-        )
     factors: list[np.float32] = []
     factor = 1.0
     while round(window[0] * factor) <= wide and round(window[1] * factor) <= high:
+        if len(factors) == _MAX_LEVELS:
+            raise ValueError(
+                f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it gives "
+                f"more than {_MAX_LEVELS} sizes"
+            )
         factors.append(np.float32(factor))
         factor *= float(scale_factor)
     low, top = smallest or (0, 0), largest or (wide, high)
