@@ -178,7 +178,7 @@ def bounds_rows(quick: bool) -> Picture:
         n_repeats=1 if quick else 2,
     )
     found = Picture(display.figure_)
-    found.add("rounds, columns, share of wrong labels", FEW, 10, NOISE)
+    found.add("rounds, columns, fraction of wrong labels", FEW, 10, NOISE)
     found.add(
         "test error at the smallest and largest size",
         display.test_error[0].mean(),
@@ -289,7 +289,7 @@ def certificate_rows(quick: bool) -> Picture:
         n_repeats=1 if quick else 3,
     )
     found = Picture(display.figure_)
-    found.add("rounds, columns, share of wrong labels", FEW, 10, NOISE)
+    found.add("rounds, columns, fraction of wrong labels", FEW, 10, NOISE)
     for index, size in enumerate(display.sizes):
         values = [values[index].mean() for values in display.measures.values()]
         found.add(

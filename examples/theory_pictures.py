@@ -118,5 +118,5 @@ def zero_from(errors: Any) -> int | None:
 
 
 def test_errors(model: Any, X: Any, y: Any) -> Floats:
-    """The share of wrong labels after every round."""
+    """The fraction of wrong labels after every round."""
     return np.array([np.mean(predicted != y) for predicted in model.staged_predict(X)])

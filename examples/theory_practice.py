@@ -75,7 +75,7 @@ def margins(quick: bool) -> Picture:
     found = Picture(display.figure_)
     for number, values in zip(rounds, display.margins, strict=True):
         low, share = float(values.min()), float(margin_distribution(values, 0.1)[0])
-        found.add(f"round {number:,}: smallest margin, share of rows up to 0.1", low, share)
+        found.add(f"round {number:,}: smallest margin, fraction of rows up to 0.1", low, share)
     return found
 
 

@@ -25,8 +25,8 @@ from hedgerow.kernels.cpu.vote_weights import minimize_objective
 from hedgerow.theory.applicable_bounds import refuse_training_rows
 from hedgerow.theory.vote_bounds import divergence, tandem_bound
 
-_TURNS = 50
-_STEPS = 500  # of a descent
+_MAX_TURNS = 50
+_MAX_STEPS = 500  # of a descent
 _TOLERANCE = 1e-9
 
 
@@ -40,7 +40,7 @@ def best_weights(losses: PairLosses, delta: float) -> Floats:
     weights = best = equal = np.full(n_voters, 1.0 / n_voters)
     lowest = math.inf
     complexity = float(log(2.0 * math.sqrt(n) / delta))
-    for _ in range(_TURNS):
+    for _ in range(_MAX_TURNS):
         tandem, cost = losses.tandem(weights), 2.0 * divergence(weights) + complexity
         balance = 2.0 / (math.sqrt(2.0 * n * tandem / cost + 1.0) + 1.0)
         value = (tandem + cost / (balance * n)) / (1.0 - balance / 2.0)
@@ -48,7 +48,7 @@ def best_weights(losses: PairLosses, delta: float) -> Floats:
             break
         lowest, best = value, weights
         weights = weights.copy()
-        minimize_objective(matrix, 2.0 / (balance * n), weights, _STEPS, _TOLERANCE)
+        minimize_objective(matrix, 2.0 / (balance * n), weights, _MAX_STEPS, _TOLERANCE)
         weights /= math.fsum(weights)
     bound = tandem_bound(losses.tandem(best), n, divergence(best), delta)
     return best if bound < tandem_bound(losses.tandem(equal), n, 0.0, delta) else equal

@@ -45,10 +45,10 @@ class Resamples:
     def __post_init__(self) -> None:
         pair = as_pair((self.X, self.y), "sampler")
         object.__setattr__(self, "y", np.asarray(pair[1]))
-        n_rows, is_share = len(self.y), not isinstance(self.size, int | np.integer)
+        n_rows, is_fraction = len(self.y), not isinstance(self.size, int | np.integer)
         allowed = "an integer >= 1 or a number > 0 and <= 1"
         is_number = isinstance(self.size, numbers.Real) and not isinstance(self.size, bool | np.bool_)
-        if not is_number or not (0 < self.size <= 1 if is_share else self.size >= 1):
+        if not is_number or not (0 < self.size <= 1 if is_fraction else self.size >= 1):
             raise ValueError(f"size={self.size!r} is not allowed: it must be {allowed}")
         if not self.replace and self.n_drawn >= n_rows:
             raise ValueError(
