@@ -28,7 +28,8 @@ from hedgerow.selection.final_fit import fit_ensemble, fit_final
 from hedgerow.selection.fit_limits import FitLimits
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import usable_methods
-from hedgerow.selection.metrics import find_metric, predict_rows
+from hedgerow.selection.metrics import find_metric
+from hedgerow.selection.predictions import predict_rows
 from hedgerow.selection.search import Search
 
 MARGINS = (-np.inf, 0.0, 0.5, 1.0, 2.0)

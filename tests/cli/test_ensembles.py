@@ -18,7 +18,7 @@ from hedgerow.selection import (
     ensemble_selection,
     search,
 )
-from hedgerow.selection.methods import settings_for
+from hedgerow.selection.settings import settings_for
 
 
 def make_table(n_rows, seed):

@@ -9,8 +9,8 @@ from hedgerow.selection import choose, make_model, search
 from hedgerow.selection.budget import Clock, FitTime, sample_size
 from hedgerow.selection.final_fit import fit_final
 from hedgerow.selection.fit_limits import FitLimits, grow_members
-from hedgerow.selection.methods import Setting, settings_for
 from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.settings import Setting, settings_for
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.trials import Split, TrialContext, run_trial
 

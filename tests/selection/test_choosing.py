@@ -12,7 +12,7 @@ from scipy import sparse
 
 from hedgerow.estimators import RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, Choice, Trial, choose, make_model, search
-from hedgerow.selection.methods import Setting, settings_for
+from hedgerow.selection.settings import Setting, settings_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 4))

@@ -21,8 +21,8 @@ from hedgerow.selection import (
 from hedgerow.selection.ensemble_selection import EnsembleTrial
 from hedgerow.selection.final_fit import FinalFit, file_bytes, fit_ensemble, fit_members
 from hedgerow.selection.fit_limits import FitLimits
-from hedgerow.selection.methods import Setting, settings_for
 from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.settings import Setting, settings_for
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.trials import Split, TrialContext, run_trial
 from hedgerow.theory import certify

@@ -9,7 +9,8 @@ from sklearn.metrics import log_loss
 
 from hedgerow.selection import METHODS, FitOptions, RowOrder, compare, fold_rows, make_model
 from hedgerow.selection.comparing import CompareRow, Comparison
-from hedgerow.selection.results import Choice, Trial, format_parameters
+from hedgerow.selection.result_text import format_parameters
+from hedgerow.selection.results import Choice, Trial
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))

@@ -13,7 +13,8 @@ from hedgerow.selection.ensemble_selection import (
     cross_fit,
     try_ensemble,
 )
-from hedgerow.selection.metrics import METRICS, Predictions, class_predictions
+from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.predictions import Predictions, class_predictions
 
 RNG = np.random.default_rng(0)
 

@@ -16,8 +16,9 @@ from hedgerow.selection import (
     search,
 )
 from hedgerow.selection.fit_limits import FitLimits, most_rounds
-from hedgerow.selection.methods import check_method_parameters, settings_for
-from hedgerow.selection.metrics import class_predictions
+from hedgerow.selection.methods import check_method_parameters
+from hedgerow.selection.predictions import class_predictions
+from hedgerow.selection.settings import settings_for
 from hedgerow.selection.threshold import check_threshold, choose_threshold
 from hedgerow.theory import certify
 

@@ -16,7 +16,7 @@ from hedgerow.datasets import make_gaussian
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeRegressor, RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, make_model
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
-from hedgerow.selection.methods import settings_for
+from hedgerow.selection.settings import settings_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

@@ -8,13 +8,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from hedgerow import GradientBoostingRegressor
 from hedgerow.selection import METRICS, score_model
-from hedgerow.selection.metrics import (
-    Predictions,
-    class_predictions,
-    find_metric,
-    metric_named,
-    score_predictions,
-)
+from hedgerow.selection.metrics import find_metric, metric_named, score_predictions
+from hedgerow.selection.predictions import Predictions, class_predictions
 from hedgerow.selection.trials import standard_error
 
 

@@ -14,8 +14,10 @@ from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS, Method, given_rounds, make_model, usable_methods
-from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
-from hedgerow.selection.results import FORMAT, format_columns
+from hedgerow.selection.metrics import METRICS, score_predictions
+from hedgerow.selection.predictions import predict_rows
+from hedgerow.selection.result_text import format_columns
+from hedgerow.selection.results import FORMAT
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows
 from hedgerow.selection.trials import first_line, fit_warnings
 from hedgerow.text_table import WIDTH, format_mean, format_seconds

@@ -20,13 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.selection.metrics import (
-    Metric,
-    Predictions,
-    class_predictions,
-    score_predictions,
-    standard_error,
-)
+from hedgerow.selection.metrics import Metric, score_predictions, standard_error
+from hedgerow.selection.predictions import Predictions, class_predictions
 from hedgerow.selection.splits import RowOrder, fold_rows, sample_rows
 
 MAX_MEMBERS = 5  # different trials: each is fitted to all rows, and predicts

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.selection.ensemble_selection import EnsembleTrial
-from hedgerow.selection.metrics import Metric, Predictions, class_predictions, standard_error
+from hedgerow.selection.metrics import Metric, standard_error
+from hedgerow.selection.predictions import Predictions, class_predictions
 from hedgerow.selection.results import Ensemble, Trial
 from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult

@@ -17,7 +17,7 @@ from hedgerow.selection.explanation import (
 )
 from hedgerow.selection.final_fit import FinalModel, fit_ensemble, fit_final
 from hedgerow.selection.fit_limits import FitLimits
-from hedgerow.selection.metrics import Predictions
+from hedgerow.selection.predictions import Predictions
 from hedgerow.selection.results import Choice
 from hedgerow.selection.search import Search
 from hedgerow.selection.threshold import FixedThresholdClassifier, choose_threshold

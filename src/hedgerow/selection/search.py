@@ -20,9 +20,10 @@ from hedgerow.selection.budget import (
 )
 from hedgerow.selection.ensemble_selection import MAX_CANDIDATES, EnsembleRows
 from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import METHODS, Setting, settings_for
+from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import Metric
 from hedgerow.selection.results import Trial
+from hedgerow.selection.settings import Setting, settings_for
 from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows
 from hedgerow.selection.threshold import positive_number
 from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_trial

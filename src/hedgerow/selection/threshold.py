@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.selection.metrics import Predictions, class_numbers
+from hedgerow.selection.predictions import Predictions, class_numbers
 
 Threshold = float | str | Mapping[str, float]
 
