@@ -63,7 +63,7 @@ def evaluate(case: Case, budget: float | None, seed: int) -> dict[str, Any] | No
         "case": case.name,
         "rows": len(train),
         "members": len(tried.members),
-        "margin": tried.difference / tried.error if tried.error else 0.0,
+        "margin": tried.difference / tried.difference_spread if tried.difference_spread else 0.0,
         "single": single,
         "ensemble": ensemble,
         "gain": 100.0 * (single - ensemble) / single,

@@ -218,7 +218,7 @@ def members(n=3):
     return [Trial(name, name, {"n_estimators": 5}, {"log-loss": 0.3}, fit_seconds=1.0) for name in names]
 
 
-TRIED = EnsembleTrial([4, 2, 7], [0.5, 0.3, 0.2], None, {"log-loss": 0.2}, 0.01, 0.3, 0.1, 0.01)
+TRIED = EnsembleTrial((4, 2, 7), (0.5, 0.3, 0.2), {"log-loss": 0.2}, 0.01, 0.3, 0.1, 0.01, None)
 
 
 def fit_tried(seconds, limits):

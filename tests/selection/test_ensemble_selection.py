@@ -126,7 +126,7 @@ def test_the_score_of_an_ensemble_of_noise_is_not_that_of_its_selection():
     chosen = models.mean(choose_weights(models))
     assert tried.scores["rmse"] > models.metric.score(chosen)
     assert sum(tried.weights) == pytest.approx(1.0)
-    assert tried.weights == sorted(tried.weights, reverse=True)
+    assert list(tried.weights) == sorted(tried.weights, reverse=True)
 
 
 def test_models_of_independent_errors_are_better_together_and_copies_are_not():

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.selection.metrics import Metric, score_predictions, standard_error
 from hedgerow.selection.predictions import Predictions, class_predictions
+from hedgerow.selection.results import Ensemble
 from hedgerow.selection.splits import RowOrder, fold_rows, sample_rows
 
 MAX_MEMBERS = 5  # different trials: each is fitted to all rows, and predicts
@@ -169,40 +170,15 @@ def cross_fit(
 
 
 @dataclass(frozen=True, eq=False)
-class EnsembleTrial:
-    """The ensemble of some trials, compared with the best of them.
+class EnsembleTrial(Ensemble):
+    """The ensemble of some trials, with its cross-fitted predictions, before the final fits."""
 
-    Parameters
-    ----------
-    members : list of int
-        Numbers of the trials, the heaviest first.
-    weights : list of float
-        Of sum 1.
-    predictions : Predictions
-        Cross-fitted.
-    scores : dict of str to float
-        Of the cross-fitted predictions, by the names of `METRICS`.
-    spread : float
-        Standard error of the score that ranks the trials.
-    single_score : float
-        Of single trials, each the best of the other folds: also cross-fitted, on the same rows.
-    difference, error : float
-        How much better the score is than that of the single ones, and the standard error of the difference.
-    """
-
-    members: list[int]
-    weights: list[float]
     predictions: Predictions
-    scores: dict[str, float]
-    spread: float
-    single_score: float
-    difference: float
-    error: float
 
     @property
     def is_better(self) -> bool:
         """Whether it has two members or more and is enough better than single trials."""
-        return len(self.members) > 1 and self.difference > MIN_ADVANTAGE * self.error
+        return len(self.members) > 1 and self.difference > MIN_ADVANTAGE * self.difference_spread
 
 
 def try_ensemble(
@@ -230,14 +206,14 @@ def try_ensemble(
     better = scores - others if metric.higher_is_better else others - scores
     order = [int(one) for one in np.argsort(-counts, kind="stable") if counts[one]]
     return EnsembleTrial(
-        [numbers[one] for one in order],
-        [float(counts[one] / counts.sum()) for one in order],
-        crossed,
+        tuple(numbers[one] for one in order),
+        tuple(float(counts[one] / counts.sum()) for one in order),
         score_predictions(crossed, task, metric),
-        standard_error(scores),
-        float(np.mean(others)),
-        float(np.mean(better)),
-        standard_error(better),
+        spread=standard_error(scores),
+        single_score=float(np.mean(others)),
+        difference=float(np.mean(better)),
+        difference_spread=standard_error(better),
+        predictions=crossed,
     )
 
 

@@ -79,7 +79,7 @@ def explain_ensemble(
     if tried is None or len(tried.members) < 2:
         return ""
     score = format_number(tried.scores[metric.name])
-    gap = format_mean((tried.difference, tried.error))
+    gap = format_mean((tried.difference, tried.difference_spread))
     single = format_number(tried.single_score)
     how = "cross-fitted: weights are never chosen on the rows that they are scored on"
     than = f"A single model that is chosen in the same way has {single}; the advantage, {gap}, is"

@@ -113,8 +113,8 @@ def fit_ensemble(
     if len(kept) == 1:
         return FinalModel(model, trials[kept[0]], None, note)
     members = tuple(tried.members[one] for one in kept)
-    numbers = (tried.spread, tried.single_score, tried.difference, tried.error)
-    ensemble = Ensemble(members, tuple(weights.tolist()), tried.scores, *numbers)
+    compared = (tried.spread, tried.single_score, tried.difference, tried.difference_spread)
+    ensemble = Ensemble(members, tuple(weights.tolist()), tried.scores, *compared)
     return FinalModel(model, best, ensemble, note)
 
 
