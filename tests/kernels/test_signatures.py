@@ -1,13 +1,27 @@
 """The list of signatures: it is valid, and the common uses of the package compile nothing else."""
 
 import gc
+import warnings
 from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import Ridge
 
-from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from dask_cases import cluster_of, dask_array
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    DecisionStump,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from hedgerow.binning import EDGE_SAMPLE_ROWS
 from hedgerow.kernels import signatures
 from hedgerow.kernels.cpu.records import NODE, Search
@@ -17,6 +31,7 @@ from hedgerow.losses import LOSSES, make_loss
 from hedgerow.selection import AUTO, METHODS, make_model
 from hedgerow.theory import certify
 from hedgerow.vision import CascadeTrainer, load_cascade
+from stream_cases import chosen, features, rows, write
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 6))
@@ -127,14 +142,14 @@ def test_the_kernels_of_all_losses_are_listed():
             assert {kernel.name for kernel in loss.kernels} <= listed, name
 
 
-def fit_frame():
+def fit_frame(_folder):
     names = pa.array(RNG.choice(["a", "b", "c"], len(X))).dictionary_encode()
     table = pa.table({"number": X[:, 0], "narrow": X[:, 1].astype(np.float32), "name": names})
     for method in AUTO:
         make_model(method, "classification", n_estimators=2).fit(table, TARGETS["two classes"]).predict(table)
 
 
-def fit_methods():
+def fit_methods(_folder):
     for method, described in METHODS.items():
         for name, y in TARGETS.items():
             task = "regression" if name == "numbers" else "classification"
@@ -143,25 +158,111 @@ def fit_methods():
                 make_model(method, task, random_state=0).fit(X, y).predict(X)
 
 
-def fit_many_rows():
+def fit_many_rows(_folder):
     many = RNG.standard_normal((EDGE_SAMPLE_ROWS + 1, 1))  # bin edges come from a sample
     make_model("gradient", "regression", n_estimators=2).fit(many, many[:, 0])
 
 
-def fit_symmetric_trees():
-    options = {"growth_policy": "symmetric", "random_strength": 1.0, "n_estimators": 2}
-    for name, y in TARGETS.items():
-        method = GradientBoostingRegressor if name == "numbers" else GradientBoostingClassifier
-        method(**options).fit(X, y).predict(X)
+SMALL = {"n_estimators": 3, "max_leaf_nodes": 4, "random_state": 0}
+# Parameters of gradient boosting that other kernels, or other arguments of kernels, serve.
+PARAMETERS = [
+    {"subsample": 1.0, "early_stopping": True},
+    {"n_folds": 4, "early_stopping": True, "n_estimators": 100},
+    {"subsample": 0.5},
+    {"subsample": 0.5, "early_stopping": True, "validation_fraction": 0.3},
+    {"sampling": "gradient"},
+    {"sampling": "bayesian", "subsample": 0.5},
+    {"sampling": "bayesian", "n_folds": 2, "early_stopping": True},
+    {"colsample_bytree": 0.5, "max_features": 0.5},
+    {"drop_rate": 0.5},
+    {"max_categories_for_sets": 2, "categorical_features": [0]},
+    {"max_categories_for_sets": 2, "categorical_features": [0], "n_folds": 2, "early_stopping": True},
+    {"growth_policy": "symmetric", "random_strength": 1.0, "max_leaf_nodes": None, "max_depth": 2},
+    {"growth_policy": "symmetric", "n_folds": 2, "max_leaf_nodes": None, "max_depth": 2},
+]
+LOSS_NAMES = ("squared_error", "absolute_error", "quantile", "huber", "poisson", "tweedie", "gamma")
 
 
-def make_certificates():
+def fit_gradient_boosting(_folder):
+    coded = X.copy()
+    coded[:, 0] = RNG.integers(0, 5, len(X))
+    for parameters in PARAMETERS:
+        for name, y in TARGETS.items():
+            make = GradientBoostingRegressor if name == "numbers" else GradientBoostingClassifier
+            model = make(**SMALL | parameters).fit(coded, y)
+            model.predict(coded.astype(np.float32))
+    for loss in LOSS_NAMES:
+        model = GradientBoostingRegressor(loss, **SMALL, early_stopping=True)
+        model.fit(X, np.abs(TARGETS["numbers"]) + 0.1)
+    for y in (TARGETS["two classes"], TARGETS["three classes"]):
+        model = GradientBoostingClassifier(**SMALL, warm_start=True, newton=False)
+        model.fit(X, y, sample_weight=RNG.random(len(X)), eval_set=[(X[:50], y[:50])])
+        model.set_params(n_estimators=5).fit(X, y, sample_weight=RNG.random(len(X)))
+        GradientBoostingClassifier(estimator=Ridge(), **SMALL, early_stopping=True).fit(X, y).predict(X)
+
+
+def fit_adaboost(_folder):
+    y = TARGETS["three classes"]
+    for criterion in ("error", "gini"):
+        for bins in (255, 65_535):
+            AdaBoostClassifier(DecisionStump(criterion=criterion, max_bins=bins), n_estimators=3).fit(X, y)
+    for algorithm in ("discrete", "real", "gentle"):
+        model = AdaBoostClassifier(algorithm=algorithm, n_estimators=3, early_stopping=True, resample=True)
+        model.fit(X, TARGETS["two classes"]).predict_proba(X)
+    for loss in ("linear", "square", "exponential"):
+        AdaBoostRegressor(loss=loss, n_estimators=3, early_stopping=True).fit(X, TARGETS["numbers"]).predict(
+            X
+        )
+
+
+def fit_forests(_folder):
+    model = RandomForestRegressor(n_estimators=40, oob_score=True, random_state=0).fit(X, TARGETS["numbers"])
+    model.predict_quantiles(X, (0.1, 0.9))
+    for method in ("oob", "jackknife+", "quantiles", "calibrated"):
+        model.predict_interval(X, 0.5, method=method)
+    ExtraTreesRegressor(n_estimators=2).fit(X, TARGETS["numbers"]).predict_quantiles(X, 0.5)
+    for make in (RandomForestClassifier, ExtraTreesClassifier, BaggingClassifier):
+        model = make(n_estimators=3, bootstrap=True, oob_score=True, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few rows are out of bag
+            model.fit(X, TARGETS["three classes"], sample_weight=RNG.random(len(X))).predict_log_proba(X)
+
+
+def fit_streams(folder):
+    table = rows(200)
+    write(chosen(table, "label", "weight"), folder / "classes", cuts=(80,))
+    write(chosen(table, "score"), folder / "numbers", cuts=(80,))
+    for parameters in (
+        {},
+        {"n_folds": 2},
+        {"growth_policy": "symmetric", "max_leaf_nodes": None, "max_depth": 2},
+    ):
+        options = SMALL | {"early_stopping": True} | parameters
+        GradientBoostingClassifier(**options).fit(folder / "classes", target="label", sample_weight="weight")
+        GradientBoostingRegressor("absolute_error", **options).fit(folder / "numbers", target="score")
+    for make in (AdaBoostClassifier, RandomForestClassifier):
+        model = make(n_estimators=3, random_state=0)
+        model.fit(folder / "classes", target="label", sample_weight="weight").predict(features(table))
+
+
+def fit_shards(_folder):
+    with cluster_of(2):
+        lazy = dask_array(X, [100, 200])
+        for y in TARGETS.values():
+            make = GradientBoostingRegressor if y.dtype.kind == "f" else GradientBoostingClassifier
+            for parameters in ({"early_stopping": True}, PARAMETERS[-2], {"n_folds": 2, "subsample": 0.5}):
+                make(**SMALL | parameters).fit(lazy, y).predict(X)
+        AdaBoostClassifier(n_estimators=2).fit(lazy, TARGETS["two classes"])
+        RandomForestClassifier(n_estimators=2, random_state=0).fit(lazy, TARGETS["two classes"])
+
+
+def make_certificates(_folder):
     y = TARGETS["two classes"]
     for method in AUTO:
         certify(make_model(method, "classification", n_estimators=2).fit(X[:200], y[:200]), X[200:], y[200:])
 
 
-def train_and_detect():
+def train_and_detect(_folder):
     objects = RNG.integers(60, 120, (60, 12, 12)).astype(np.uint8)
     objects[:, 5:7, 1:11] += 100
     images = [RNG.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
@@ -170,13 +271,24 @@ def train_and_detect():
     load_cascade("frontalface").detect(RNG.integers(0, 256, (80, 80)).astype(np.uint8))
 
 
-@pytest.mark.parametrize(
-    "use",
-    [fit_methods, fit_frame, fit_many_rows, fit_symmetric_trees, make_certificates, train_and_detect],
-)
-def test_common_uses_compile_nothing_that_is_not_listed(use):
+USES = [
+    fit_methods,
+    fit_frame,
+    fit_many_rows,
+    fit_gradient_boosting,
+    fit_adaboost,
+    fit_forests,
+    fit_streams,
+    fit_shards,
+    make_certificates,
+    train_and_detect,
+]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_common_uses_compile_nothing_that_is_not_listed(use, tmp_path):
     """If it fails: make the arguments of the kernel those of the list, or add a line to signatures.txt."""
     before = loaded()
-    use()
+    use(tmp_path)
     new = {(name, text) for name, text in loaded() - before if parse(text) not in signatures.of_kernel(name)}
     assert new == set()

@@ -216,7 +216,8 @@ class CpuBackend:
         if chosen is not None:
             weight = None if train.sample_weight is None else train.sample_weight[chosen]
             add_trees = _adds_trees(codes.take(chosen), fit.team)
-            validation = TreeScores(rows.loss, train.y[chosen], weight, rows.raw[:, chosen], add_trees)
+            raw = np.ascontiguousarray(rows.raw[:, chosen])
+            validation = TreeScores(rows.loss, train.y[chosen], weight, raw, add_trees)
         grower = TreeGrower(codes, fit.options.growth, fit.team)
         return TrainingScores(fit, rows, validation, grower, set_splits)
 

@@ -278,7 +278,8 @@ def _central_rows(fit: TreeFit, train: Dataset, shards: RestorableShards) -> _Ce
     validation = None
     if chosen is not None:
         weight, add_trees = _validation_weight(fit, train), _adds_trees(shards, chosen)
-        validation = TreeScores(loss, train.y[chosen], weight, raw[:, chosen], add_trees)
+        raw = np.ascontiguousarray(raw[:, chosen])
+        validation = TreeScores(loss, train.y[chosen], weight, raw, add_trees)
     central = _CentralScores(fit, rows, validation, _CentralGrower(shards, fit))
     central.shards = shards
     return central

@@ -112,7 +112,7 @@ class MemberScores(Scores):
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         X = take_rows(indexable_rows(self.X), rows)
-        return MemberScores(self.loss, self.y[rows], weight, self.raw[:, rows], X)
+        return MemberScores(self.loss, self.y[rows], weight, np.ascontiguousarray(self.raw[:, rows]), X)
 
     def update(self, fitted: MemberRound) -> None:
         """Add the step of a round to the scores."""
