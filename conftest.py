@@ -18,6 +18,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 COVERED_CASES = 1  # of a parametrised test: tracing slows Python down, and more cases run the same lines
 EVERY_CASE = ("kernels/test_python", "tests/datafiles/")  # tests whose cases run different lines
 NOT_COUNTED = pytest.StashKey[bool]()
+KERNELS = pytest.StashKey[list[str]]()
 
 # An example may take long: kernels that no estimator calls from Python are compiled at their first call.
 hypothesis.settings.register_profile("hedgerow", deadline=None)
@@ -53,6 +54,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         sys.settrace(tracer)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """After a run of all tests: fail if they compiled kernels that should be listed."""
+    config = session.config
+    option, is_worker = config.option, hasattr(config, "workerinput")
+    is_partial = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    if is_worker or is_partial or option.keyword or option.markexpr or option.collectonly:
+        return
+    # Imported here: lines of the package that run earlier are not counted.
+    from hedgerow.kernels.cache import ObjectCache  # noqa: PLC0415
+    from unlisted_kernels import report  # noqa: PLC0415
+
+    config.stash[KERNELS], is_complete = report(ObjectCache(None).folder)
+    if not is_complete and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the number of compiled kernels."""
+    for line in config.stash.get(KERNELS, []):
+        terminalreporter.write_line(line)
 
 
 def pytest_configure() -> None:

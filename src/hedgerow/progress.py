@@ -12,6 +12,7 @@ update, on any stream:
     [61/100] 6.31 s  train 0.23511
 """
 
+import io
 import shutil
 import sys
 import time
@@ -43,12 +44,13 @@ class ProgressBar:
         lines: bool = False,  # one line per update, on any stream, instead of a bar
         clear: bool = False,  # the bar is removed at the end
         elapsed: bool = False,  # shown instead of the estimated remaining time: steps differ in length
+        separator: str = "/",  # between the count and the total
         stream: TextIO | None = None,  # standard error by default
     ) -> None:
-        self.stream = sys.stderr if stream is None else stream
+        self.stream = stream or sys.stderr or io.StringIO()  # programs without a console have no sys.stderr
         self._lines = lines
         self._clear = clear
-        self._show_elapsed = elapsed
+        self._show_elapsed, self._separator = elapsed, separator
         self._is_terminal = not lines and self.stream.isatty()
         self._drawn = ""  # the line on the terminal
         self.restart(total, title)
@@ -114,7 +116,8 @@ class ProgressBar:
         steps = done - (self._first or 0)
         left = f"{_clock(elapsed / max(steps, 1) * max(self._total - done, 0))} left"
         duration = _clock(elapsed) if self._show_elapsed else left
-        return "  ".join(filter(None, (self._title, shown, f"{done:,}/{self._total:,}", duration, text)))
+        count = f"{done:,}{self._separator}{self._total:,}"
+        return "  ".join(filter(None, (self._title, shown, count, duration, text)))
 
     def _write(self, text: str) -> None:
         self.stream.write(text)

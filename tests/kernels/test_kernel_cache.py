@@ -1,5 +1,6 @@
 """Compiled kernels on disk: damaged files, folders that cannot be written, several processes, libraries."""
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -13,9 +14,18 @@ from pathlib import Path
 import pytest
 
 from hedgerow.kernels import build, library, native, signatures
-from hedgerow.kernels.cache import ObjectCache, _one_process_at_a_time, family_of, write
+from hedgerow.kernels.cache import (
+    AARCH64,
+    FEATURES,
+    ObjectCache,
+    _one_process_at_a_time,
+    family_of,
+    target_of,
+    write,
+)
 from hedgerow.kernels.library import Library, source_checksum, usable_levels
 
+SOURCE = Path(native.__file__).parents[2]
 DRAW = ("random.draw", "int64, int64, int64, int64")
 SIGNATURE = signatures.parse(DRAW[1])
 # This signature is not listed, so that it is compiled alone: the other one is compiled with its family.
@@ -62,6 +72,51 @@ def test_a_kernel_is_compiled_once(folder):
     assert [path.suffix for path in sorted(first.folder.iterdir())] == [".o", ""]
     assert first.folder.parent == folder
     assert "1 entry points" in first.describe()
+
+
+@pytest.mark.usefixtures("few", "folder")
+def test_the_progress_of_compiling_ends_with_all_kernels(capfd):
+    ObjectCache(None).compile([DRAW])
+    assert "compiling kernels for this processor, once  1 of 1" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("few", "folder")
+def test_kernels_are_compiled_without_standard_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)  # as in programs without a console
+    assert ObjectCache(None).compile([DRAW]) == 1
+
+
+def test_files_of_the_current_folder_are_not_imported(tmp_path):
+    """A table may lie beside files that have the names of modules."""
+    for name in ("random", "numba", "json", "hedgerow"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LONE],
+        cwd=tmp_path,
+        env={**os.environ, "HEDGEROW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == run(LONE)
+
+
+def test_the_target_of_a_library_has_the_features_of_its_level():
+    triple, name, features = target_of("x86-64-v4").split(" ")
+    assert (name, features) == ("x86-64-v4", "-prefer-256-bit")
+    assert target_of("x86-64-v3") == f"{triple} x86-64-v3 "
+    assert target_of("aarch64+sve") == f"{AARCH64} generic +sve"
+
+
+@pytest.mark.usefixtures("folder")
+def test_processors_features_and_versions_have_folders_of_their_own(monkeypatch):
+    folders = [ObjectCache(cpu).folder for cpu in (None, "x86-64-v4", "x86-64-v3", "aarch64", "aarch64+sve")]
+    monkeypatch.setitem(FEATURES, "x86-64-v4", "")
+    folders.append(ObjectCache("x86-64-v4").folder)
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "another")
+    folders.append(ObjectCache(None).folder)
+    assert len(set(folders)) == len(folders)
 
 
 @pytest.mark.usefixtures("few", "folder")
@@ -142,6 +197,30 @@ def test_a_process_that_waited_for_another_compiles_nothing(monkeypatch):
             assert found_nothing.wait(60)
             write(second.folder, DRAW, stored)
         assert waiting.result(60) == 0
+
+
+@pytest.mark.usefixtures("few", "folder")
+@pytest.mark.skipif(sys.platform == "win32", reason="processes do not wait for each other on Windows")
+def test_a_process_that_waits_says_so_and_a_file_system_without_locks_is_no_error(monkeypatch, capsys):
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    lock = ObjectCache(None).folder / "lock"
+    for error, expected in (
+        (BlockingIOError, "waiting for another process that compiles kernels\n"),
+        (OSError(38, "no locks"), ""),
+    ):
+        found = []
+
+        def flock(_, how, error=error, found=found):
+            found.append(how)
+            if how & fcntl.LOCK_NB:
+                raise error
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+        with _one_process_at_a_time(lock):
+            assert found[0] == fcntl.LOCK_EX | fcntl.LOCK_NB
+        assert capsys.readouterr().err == expected
+        assert found[1:] == ([fcntl.LOCK_EX] if expected else [])
 
 
 def compiled_draw():
@@ -240,7 +319,9 @@ def test_a_library_is_used_and_what_it_lacks_is_compiled(small_library):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
-@pytest.mark.parametrize("damage", ["cut", "changed", "manifest", "no manifest", "other sources", "foreign"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "changed", "manifest", "no manifest", "other sources", "other entry", "foreign"]
+)
 def test_a_library_that_is_not_whole_is_ignored_with_one_warning(damage, small_library):
     manifest = small_library.with_suffix(".json")
     content = json.loads(manifest.read_text())
@@ -255,17 +336,62 @@ def test_a_library_that_is_not_whole_is_ignored_with_one_warning(damage, small_l
         manifest.unlink()
     elif damage == "other sources":
         manifest.write_text(json.dumps(content | {"sources": "0" * 64}))
-    else:  # the checksum is right, but it is no library of this system
+    elif damage == "other entry":
+        manifest.write_text(json.dumps(content | {"entries": [*content["entries"], "random.draw(int64)"]}))
+    else:  # the checksum is right, but it is not a library of this system
         small_library.write_bytes(b"MZ" + whole[2:])
         import hashlib  # noqa: PLC0415
 
         content["library"] = hashlib.sha256(small_library.read_bytes()).hexdigest()
         manifest.write_text(json.dumps(content))
-    with pytest.warns(RuntimeWarning, match="is not used, kernels are compiled instead") as warned:
+    with pytest.warns(RuntimeWarning, match="is not used, kernels are compiled instead: .*/x86") as warned:
         code = native.Code("")
     assert len(warned) == 1
     assert code.library is None
     assert code.address(DRAW[0], SIGNATURE) != 0
+
+
+@pytest.fixture
+def levels(small_library, monkeypatch):
+    """The library again, as that of three levels of this processor, the highest first."""
+    names = ["high", "middle", small_library.stem]
+    for name in names[:2]:
+        for suffix in (".so", ".json"):
+            shutil.copy(small_library.with_suffix(suffix), small_library.with_name(name + suffix))
+    monkeypatch.setattr(library, "usable_levels", lambda: names)
+    return names
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+def test_after_damaged_libraries_that_of_the_next_level_is_used_with_one_warning(levels, tmp_path):
+    assert Library.find().level == "high"
+    for n_damaged, name in enumerate(levels, start=1):
+        (tmp_path / f"{name}.so").write_bytes(b"")
+        with pytest.warns(RuntimeWarning, match="a library of kernels is not used") as warned:
+            found = Library.find()
+        assert len(warned) == 1
+        assert str(warned[0].message).count("its checksum differs") == n_damaged
+        assert (found.level if found else None) == (*levels, None)[n_damaged]
+    with pytest.warns(RuntimeWarning, match="kernels are compiled instead"):
+        assert Library.find("high") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+def test_a_second_folder_of_libraries_is_searched_and_stale_ones_are_ignored(
+    small_library, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(library, "FOLDER", tmp_path / "package")
+    assert Library.find() is None
+    monkeypatch.setenv(library.SECOND_FOLDER, str(tmp_path))
+    assert Library.find().path == small_library
+    manifest = small_library.with_suffix(".json")
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(content | {"sources": "0" * 64}))
+    assert Library.find() is None  # without a warning
+    small_library.write_bytes(b"")
+    manifest.write_text(json.dumps(content))
+    with pytest.warns(RuntimeWarning, match="its checksum differs"):
+        assert Library.find() is None
 
 
 def test_a_level_without_library_is_an_error(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Object files of kernels, compiled and loaded within this process."""
 
+import math
 import sys
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from hedgerow.kernels import build, cache, native, signatures
 from hedgerow.kernels.cpu.jit import inlined_kernel, kernel
-from hedgerow.kernels.lowering import compile_object
+from hedgerow.kernels.lowering import _check_instructions, compile_object
 
 CALLED = "groups.mark_inner"  # a kernel that no other function of Numba calls in this process
 
@@ -106,6 +107,71 @@ def test_code_that_needs_the_runtime_of_numba_is_refused():
 
     with pytest.raises((ValueError, TypeError), match=r"write a loop|may return numbers only"):
         compiled(body, "float64[::1]")
+
+
+@pytest.mark.parametrize("function", [np.exp, np.log, np.sin, np.power, math.pow])
+def test_functions_of_the_mathematical_library_are_refused(function):
+    """Their last bits differ between systems."""
+    n_arguments = 2 if function in (np.power, math.pow) else 1
+
+    def body(value):
+        return function(value)
+
+    def body_of_two(value):
+        return function(value, 0.3)
+
+    with pytest.raises(ValueError, match="write a loop instead"):
+        compiled(body if n_arguments == 1 else body_of_two, "float64")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_fused"),
+    [
+        ("\tvfmadd213pd\t%zmm0, %zmm1, %zmm2", True),
+        ("\tvfnmsub231sd %xmm0, %xmm1, %xmm2", True),
+        ("\tvfmaddsub132ps %xmm0, %xmm1, %xmm2", True),
+        ("\tfmadd\td0, d1, d2, d3", True),
+        ("\tfnmsub\td0, d1, d2, d3", True),
+        ("\tfmla\tv0.2d, v1.2d, v2.2d", True),
+        *(
+            (f"\t{name}\tz0.d, p0/m, z1.d, z2.d", True)
+            for name in ("fmad", "fmsb", "fnmad", "fnmsb", "fnmla")
+        ),
+        ("\tvmulpd\t%zmm0, %zmm1, %zmm2\n\tvaddpd\t%zmm0, %zmm1, %zmm2\n\tvpmaddwd %xmm0, %xmm1", False),
+        ("\tmadd\tx0, x1, x2, x3\n\tfmul\td0, d1, d2\n\tfminnm\td0, d1, d2\n\tmla z0.d, p0/m, z1.d", False),
+    ],
+)
+def test_fused_instructions_are_found(code, is_fused):
+    if is_fused:
+        with pytest.raises(ValueError, match="fused instructions"):
+            _check_instructions(code)
+    else:
+        _check_instructions(code)
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v2", "aarch64+sve"])
+def test_kernels_of_libraries_have_no_fused_instructions(target, monkeypatch):
+    def body(values):
+        total = 0.0
+        for i in range(values.shape[0]):
+            total += values[i] * values[i] + 0.5
+        return total
+
+    monkeypatch.setenv(cache.TARGET, cache.target_of(target))
+    stored = compile_object(kernel(body), signatures.parse("float64[::1]"), "entry")
+    assert stored.startswith(b"\x7fELF")
+
+
+def test_a_kernel_is_lowered_once_for_all_numbers_in_calls():
+    @inlined_kernel
+    def power(value, n):
+        return value if n == 0 else value * value
+
+    def body(value):
+        return power(value, 0) + power(value, 1) + power(value, 2)
+
+    assert compiled(body, "float64")(3.0) == 21.0
+    assert [str(kinds) for kinds in power.dispatcher.overloads] == ["(float64, int64)"]
 
 
 def test_arrays_cannot_be_returned():

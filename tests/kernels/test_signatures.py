@@ -70,7 +70,7 @@ def test_text_is_parsed_and_written(text):
 
 @pytest.mark.parametrize("text", ["int64)", "(int64))", "int64]"])
 def test_other_text_is_refused(text):
-    with pytest.raises(ValueError, match="no signature"):
+    with pytest.raises(ValueError, match="not a signature"):
         parse(text)
 
 
@@ -88,7 +88,7 @@ def test_values_are_described():
 def test_values_without_a_type_are_refused():
     with pytest.raises(TypeError, match="takes no argument of type str"):
         describe("text")
-    with pytest.raises(TypeError, match="is no record"):
+    with pytest.raises(TypeError, match="is not a record"):
         describe(np.zeros(1, [("a", np.int8)]))
 
 

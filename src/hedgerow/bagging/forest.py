@@ -26,7 +26,6 @@ from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.binning import add_code_keys, add_keys
-from hedgerow.kernels.native import prepare
 from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Table
 from hedgerow.table.table import Dataset, value_bits
@@ -214,7 +213,6 @@ def fit_forest(
     tree_weight : float64 (n,) or None, weights of the rows within a tree, beyond those that sampling
         accounts for.
     """
-    prepare("forests", "binning")
     weight = data.sample_weight
     with Team(run.n_threads) as team:
         copies = Weights.of(weight, data.table.n_rows).row_counts(data.table.n_rows)

@@ -27,7 +27,6 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_shards import RemoteRows
 from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.adaboost import WHOLE
-from hedgerow.kernels.native import prepare
 from hedgerow.members import predict_values, take_rows
 from hedgerow.memory import (
     estimate_adaboost,
@@ -93,7 +92,6 @@ def fit_adaboost(
 ) -> AdaBoostResult:
     """Fit a model, or add rounds to a previous one."""
     _require_memory(train, evaluations, options)
-    prepare("adaboost", "binning")
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
         weights = RowWeights(train.sample_weight, train.table.n_rows, options.validation_rows, team)

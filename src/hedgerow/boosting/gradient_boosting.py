@@ -30,7 +30,6 @@ from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights, mask_weights
-from hedgerow.kernels.native import prepare
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members
 from hedgerow.table import Table
@@ -95,7 +94,6 @@ def fit_gradient_boosting(
 ) -> FitResult:
     """Fit a model, or add rounds to `previous`."""
     _require_memory(train, evaluation_sets, options)
-    prepare("gradient_boosting", "binning")
     rounds: list[Any] = []
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))

@@ -89,6 +89,7 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
     schema_: Schema
     n_features_in_: int
     _allowed: ClassVar[dict[str, Allowed]] = {}
+    _kernel_families: ClassVar[tuple[str, ...]] = ()  # of `kernels/signatures.txt`, which every fit uses
 
     def _set_parameters(self, arguments: dict[str, Any]) -> None:
         """Set the arguments of the constructor, its `locals()`, as parameters."""
@@ -109,6 +110,7 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
             classes=getattr(self, "classes_", None) if fitted else None,
             check_target=self._check_target,
             hash_rows=isinstance(self, RowFingerprintsMixin),
+            kernel_families=self._kernel_families,
             n_threads=resolve_n_jobs(getattr(self, "n_jobs", 1)),
             verbose=int(getattr(self, "verbose", 0)),
         )

@@ -63,6 +63,7 @@ class ForestBase(BaggedEnsemble):
     """Base class of forests; subclasses define the constructor, the target and its predictions."""
 
     model_: ForestModel
+    _kernel_families: ClassVar[tuple[str, ...]] = ("forests",)
     _member: ClassVar[str] = "tree"
     _random_cuts: ClassVar[bool] = False
 

@@ -29,6 +29,7 @@ from hedgerow.estimators.targets import (
     as_target_array,
     validate_weights,
 )
+from hedgerow.kernels.native import prepare
 from hedgerow.memory import require_evaluation_memory, require_input_memory
 from hedgerow.table import Schema, read_table
 from hedgerow.table.remote import RemoteTable
@@ -131,6 +132,7 @@ class InputOptions:
     grows_trees : trees are grown on the table, which limits its size.
     multi_output : y may have several columns.
     hash_rows : `row_fingerprints` are computed.
+    kernel_families : the kernels that the fit uses, compiled together if they are not stored.
     keep_row_keys : the input has the `row_keys`.
     """
 
@@ -147,6 +149,7 @@ class InputOptions:
     multi_output: bool = False
     hash_rows: bool = False
     keep_row_keys: bool = False
+    kernel_families: tuple[str, ...] = ()
     n_threads: int = 1
     verbose: int = 0
 
@@ -224,6 +227,8 @@ def validate_fit_input(
     else:
         target = ClassTarget.of(raw_y) if options.is_classifier else NumberTarget()
     train.y = target.encode(raw_y)
+    if options.kernel_families:
+        prepare(*options.kernel_families, "binning")
     table: Any = train.table
     data = FitInput(train, target, table.schema, *_fingerprints(train, target, options), callbacks=callbacks)
     if options.class_weight is not None and target.classes is not None:

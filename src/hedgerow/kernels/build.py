@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hedgerow.kernels import signatures
-from hedgerow.kernels.cache import ObjectCache, listed_jobs, symbol_of, write
-from hedgerow.kernels.library import source_checksum
+from hedgerow.kernels.cache import ObjectCache, listed_jobs, write
+from hedgerow.kernels.library import source_checksum, symbol_of
 
 
 def work(folder: Path) -> None:
@@ -59,7 +59,7 @@ def build_library(cpu: str, out: Path) -> Path:
     manifest = {
         "sources": source_checksum(),
         "library": hashlib.sha256(target.read_bytes()).hexdigest(),
-        "entries": {f"{kernel}({signature})": symbol_of(kernel, signature) for kernel, signature in jobs},
+        "entries": [f"{kernel}({signature})" for kernel, signature in jobs],
     }
     target.with_suffix(".json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
     return target

@@ -82,10 +82,10 @@ class EntryBuilder:
         return self._call(_POINTER, "PyTuple_GetItem", self.constants, ir.Constant(_WORD, position))
 
     def _require(self, condition: Any) -> None:
-        """Go on if the condition holds, else to the end of the function that returns NotImplemented."""
-        go_on = self.function.append_basic_block()
-        self.builder.cbranch(condition, go_on, self.mismatch)
-        self.builder.position_at_end(go_on)
+        """Continue if the condition holds, else at the end of the function, which returns NotImplemented."""
+        following = self.function.append_basic_block()
+        self.builder.cbranch(condition, following, self.mismatch)
+        self.builder.position_at_end(following)
 
     def _field(self, item: Any, offset: int, kind: Any = _POINTER) -> Any:
         address = self.builder.gep(item, [ir.Constant(_WORD, offset)])
@@ -135,7 +135,7 @@ class EntryBuilder:
         return array._getvalue()
 
     def _tuple(self, kind: Tuple, numba_kind: Any, item: Any, name: str) -> Any:
-        size = self._call(_WORD, "PyTuple_Size", item)  # -1 if it is no tuple
+        size = self._call(_WORD, "PyTuple_Size", item)  # -1 if it is not a tuple
         self._require(self.builder.icmp_signed("==", size, ir.Constant(_WORD, len(kind.items))))
         values = []
         for position, (inner, numba_inner) in enumerate(zip(kind.items, numba_kind, strict=True)):

@@ -16,7 +16,8 @@ from numba.core import codegen, typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
-from numba.core.types.functions import BaseFunction
+from numba.core.types import unliteral
+from numba.core.types.functions import BaseFunction, Dispatcher
 
 
 class KernelCompiler(CompilerBase):  # type: ignore[misc]
@@ -86,9 +87,10 @@ def lowering_only(machine: Any) -> Iterator[Any]:
     context = cpu_target.target_context
     generator = context.codegen()
     functions: Any = BaseFunction  # its methods are not declared to be replaced
-    before = generator._library_class, generator._tm, functions.get_call_type
+    kernels: Any = Dispatcher
+    before = generator._library_class, generator._tm
     generator._library_class, generator._tm = LoweredLibrary, machine
-    functions.get_call_type = _stored_call_type
+    functions.get_call_type, kernels.get_call_type = _stored_call_type, _plain_call_type
     replaced = {
         "get_executable": lambda *_: [].append,  # a new built-in function, which is never called
         "get_abi_sizeof": _stored_by_type(context.get_abi_sizeof),
@@ -98,7 +100,8 @@ def lowering_only(machine: Any) -> Iterator[Any]:
     try:
         yield context
     finally:
-        generator._library_class, generator._tm, functions.get_call_type = before
+        generator._library_class, generator._tm = before
+        functions.get_call_type, kernels.get_call_type = _find_call_type, _find_kernel_type
         for name in replaced:
             delattr(context, name)
 
@@ -113,6 +116,15 @@ def _stored_call_type(function: Any, context: Any, args: Any, kws: dict[str, Any
     if key not in _call_types:
         _call_types[key] = _find_call_type(function, context, args, kws)
     return _call_types[key]
+
+
+_find_kernel_type: Any = Dispatcher.get_call_type
+
+
+def _plain_call_type(kernel: Any, context: Any, args: Any, kws: dict[str, Any]) -> Any:
+    """Return the signature of a call of a kernel, which is not lowered again for every number in a call."""
+    plain = {name: unliteral(kind) for name, kind in kws.items()}
+    return _find_kernel_type(kernel, context, tuple(map(unliteral, args)), plain)
 
 
 def _stored_by_type(measure: Callable[[Any], int]) -> Callable[[Any], int]:

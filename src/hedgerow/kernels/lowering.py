@@ -22,8 +22,15 @@ from hedgerow.kernels.frontend import lowering_only
 from hedgerow.kernels.native import NativeKernel
 from hedgerow.kernels.signatures import Array, Record, Scalar, Signature, Type, constant, dtype_of
 
-# What a kernel may call: intrinsics of LLVM, functions of the C library that any process has, and CPython's.
-_KNOWN = r"llvm\..*|Py.*|malloc|free|memcpy|memmove|memset|sqrt|sched_yield|SwitchToThread"
+# Intrinsics of LLVM that become calls of the mathematical library, whose last bits differ between systems, or
+# products and sums that are rounded once on some processors.
+_INEXACT = (
+    r"exp|exp2|exp10|log|log2|log10|pow|powi|a?(sin|cos|tan)h?|atan2|sincos|sincospi|ldexp|frexp|fma|fmuladd"
+)
+# What a kernel may call: other intrinsics, functions of the C library that any process has, and CPython's.
+_KNOWN = rf"llvm\.(?!({_INEXACT})\.).*|Py.*|malloc|free|memcpy|memmove|memset|sqrt|sched_yield|SwitchToThread"
+# The instructions of a fused multiplication and addition: x86-64, then aarch64 with SVE.
+FUSED = re.compile(r"\t(v?fn?m(?:ad|sub|sb|la|ls)\w*|fcmla)\b")
 
 # --- types
 
@@ -82,7 +89,10 @@ def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
         module.get_global_variable(FLAGS_NAME).linkage = "internal"
         module.verify()
         _check_symbols(module)
-        return bytes(machine.emit_object(module))
+        stored = bytes(machine.emit_object(module))
+        if TARGET in os.environ:  # a library of a release
+            _check_instructions(machine.emit_assembly(module))
+        return stored
 
 
 def _check_symbols(module: Any) -> None:
@@ -91,6 +101,13 @@ def _check_symbols(module: Any) -> None:
     unknown = sorted(name for name in needed if not re.fullmatch(_KNOWN, name))
     if unknown:
         raise ValueError(f"it calls {', '.join(unknown)}: write a loop instead of NumPy's function")
+
+
+def _check_instructions(assembly: str) -> None:
+    """Raise ValueError if the code has fused multiplications and additions: they would change results."""
+    found = sorted({match[1] for match in FUSED.finditer(assembly)})
+    if found:
+        raise ValueError(f"it has the fused instructions {', '.join(found)}")
 
 
 def _keep_separate(module: Any) -> None:

@@ -166,7 +166,7 @@ class Code:
         return self.cache.compile(jobs)
 
     def describe(self) -> str:
-        """Say in a line where the code comes from."""
+        """Describe in one line where the code comes from."""
         return self.library.describe() if self.library else self.cache.describe()
 
 

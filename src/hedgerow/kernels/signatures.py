@@ -134,7 +134,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
             for name, constant in vars(import_module(f"{PACKAGE}.{path.stem}")).items():
                 if isinstance(constant, np.dtype) and constant == dtype:
                     return f"{path.stem}.{name}"
-    raise TypeError(f"{dtype} is no record of {PACKAGE}")
+    raise TypeError(f"{dtype} is not a record of {PACKAGE}")
 
 
 @cache
@@ -167,7 +167,7 @@ def parse(text: str) -> Signature:
     reader = _Reader(text)
     types = reader.types()
     if reader.rest:
-        raise ValueError(f"no signature: {text!r}, at {reader.rest!r}")
+        raise ValueError(f"not a signature: {text!r}, at {reader.rest!r}")
     return types
 
 
@@ -196,7 +196,7 @@ class _Reader:
             self.rest = self.rest[1:].lstrip()
             return Tuple(name, items)
         if name not in _SCALARS and not re.fullmatch(r"\w+\.\w+", name):
-            raise ValueError(f"no signature: {name!r} is neither a number nor a record")
+            raise ValueError(f"not a signature: {name!r} is neither a number nor a record")
         return Scalar(name) if name in _SCALARS else Record(name)
 
 
