@@ -23,6 +23,8 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := test
 .PHONY: demo test check lowest docs bench table wheel clean
 
+# Libraries of an earlier `make wheel`, unless a kernel changed since.
+demo: export HEDGEROW_LIBRARIES := $(CURDIR)/.cache/libraries
 demo: .venv/.installed-demo .cache/.gitignore
 	@mkdir -p demo
 	$(BIN)/hedgerow demo --out demo/report.html --force $(ARGS)

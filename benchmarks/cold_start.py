@@ -122,8 +122,8 @@ def measure_wheel(wheel: Path, repeats: int) -> dict[str, Any]:
             for (name, what), program in programs.items():
                 cache = folder / "cache"
                 times[name, what].append(seconds_of([pythons[name], "-c", program], folder, cache))
-        compiled = (folder / "cache").exists()
         train = measure_train(pythons["Hedgerow"], wheel, folder)
+        compiled = (folder / "cache").exists()
     return {"sizes": sizes, "times": times, "train": train, "compiled": compiled}
 
 

@@ -1,7 +1,8 @@
-"""Checksums of the models of 34 fits, to compare two versions of the code.
+"""Checksums of models of all families, to compare two versions of the code or two builds of the kernels.
 
 Each line is a fit: the SHA-256 of the arrays in its model file (as a sorted list, so that neither their names
-nor the layout of the file matter), and the SHA-256 of its predictions. A refactoring must not change a line:
+nor the layout of the file matter), and the SHA-256 of its predictions: probabilities, numbers and quantiles,
+or the detections of a cascade. A refactoring must not change a line:
 
     python benchmarks/model_checksums.py > before.txt
     python benchmarks/model_checksums.py | diff before.txt -
@@ -23,6 +24,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow as h
+from hedgerow.vision import CascadeTrainer, load_cascade
 
 Fit = tuple[str, Callable[[], Any], NDArray[Any], NDArray[Any], dict[str, Any]]
 
@@ -72,6 +74,7 @@ def gradient_boosting(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
         d["classes"],
         {"sample_weight": d["share"]},
     )
+    yield from tree_parameters(d)
     constraints = {"monotonic_cst": [1, *[0] * 9], "interaction_cst": "pairwise", "categorical_features": [3]}
     yield (
         "gradient boosting, constraints and categories",
@@ -88,6 +91,33 @@ def gradient_boosting(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
         d["number"],
         {},
     )
+
+
+def tree_parameters(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
+    """Default fits, which have folds, and parameters of the rounds and trees of gradient boosting."""
+    X, y, few = d["X"], d["classes"], {"n_estimators": 20, "random_state": 0}
+    classifier, regressor = h.GradientBoostingClassifier, h.GradientBoostingRegressor
+    some = slice(600)
+    yield "gradient boosting, default", lambda: classifier(random_state=0), X[some], y[some], {}
+    yield (
+        "gradient boosting, default, numbers",
+        lambda: regressor(random_state=0),
+        X[some],
+        d["number"][some],
+        {},
+    )
+    categories = {"max_categories_for_sets": 4, "categorical_features": [3]}
+    parameters: dict[str, dict[str, Any]] = {
+        "symmetric trees": {"growth_policy": "symmetric", "max_leaf_nodes": None, "max_depth": 5},
+        "random strength": {"random_strength": 1.0},
+        "sampling by gradients": {"sampling": "gradient"},
+        "Bayesian sampling": {"sampling": "bayesian", "subsample": 0.7},
+        "dropped rounds": {"drop_rate": 0.3},
+        "target statistics": categories,
+        "folds": {"n_folds": 4, "early_stopping": True, **categories},
+    }
+    for name, more in parameters.items():
+        yield f"gradient boosting, {name}", lambda more=more: classifier(**more, **few), X, y, {}
 
 
 def adaboost(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
@@ -149,6 +179,33 @@ def averaging(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
     yield "decision stump", lambda: h.DecisionStump(), X, d["binary"], {"sample_weight": d["share"]}  # noqa: PLW0108 - as the others
 
 
+def detector() -> tuple[str, str]:
+    """Return the checksums of the arrays of a small cascade and of its detections."""
+    rng = np.random.default_rng(0)
+    objects = rng.integers(60, 120, (60, 12, 12)).astype(np.uint8)
+    objects[:, 5:7, 1:11] += 100
+    images = [rng.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
+    options = {"n_stages": 2, "n_negatives": 100, "max_features": 500, "random_state": 0, "verbose": 0}
+    trainer = CascadeTrainer((12, 12), **options).fit(objects, images)
+    cascade = trainer.cascade_
+    scene = rng.integers(0, 120, (200, 200)).astype(np.uint8)
+    scene[50:74, 80:104] = np.repeat(np.repeat(objects[0], 2, axis=0), 2, axis=1)
+    with tempfile.TemporaryDirectory(prefix="hedgerow-checksums-") as folder:
+        path = Path(folder) / "cascade.safetensors"
+        cascade.save(path)
+        arrays = checksum_of_arrays(path)
+    found = [repr(model.detect(scene)) for model in (cascade, load_cascade("frontalface"))]
+    return arrays, hashlib.sha256("".join(found).encode()).hexdigest()[:16]
+
+
+def checksum_of_predictions(model: Any, X: NDArray[Any]) -> str:
+    """SHA-256 of probabilities or numbers, and of quantiles if the model has any."""
+    predicted = [model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)]
+    if hasattr(model, "predict_quantiles"):
+        predicted.append(model.predict_quantiles(X, (0.1, 0.5)))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in predicted)).hexdigest()[:16]
+
+
 def checksum_of_arrays(path: Path) -> str:
     """SHA-256 of the sorted SHA-256s of all arrays of a safetensors file."""
     content = path.read_bytes()
@@ -180,11 +237,14 @@ def main() -> None:
             if options.data and foreign:
                 continue
             model = make().fit(X, y, **arguments)
-            h.save(model, path)
-            predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
-            predicted = hashlib.sha256(np.ascontiguousarray(predict(X[:500])).tobytes()).hexdigest()[:16]
-            arrays = "-" if foreign else checksum_of_arrays(path)
+            arrays = "-"
+            if not foreign:  # a file of such a model also has what the other library stores
+                h.save(model, path)
+                arrays = checksum_of_arrays(path)
+            predicted = checksum_of_predictions(model, X[:500])
             print(f"{name:50} arrays {arrays:16} predictions {predicted}", flush=True)
+    arrays, predicted = detector()
+    print(f"{'cascade':50} arrays {arrays:16} predictions {predicted}", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@
 
 A platform wheel is the plain one with a shared library for each level of processors. Its entry points use
 CPython's stable ABI only, so that one wheel serves all versions of Python. An x86-64 machine builds those of
-x86_64 and aarch64, any other machine its own. The plain wheel and the platform wheel of this machine are
-installed into new environments and fit models there; with the platform wheel nothing may be compiled, and the
-predictions with the libraries of all levels and with kernels compiled at first use must have the same bits.
+x86_64 and aarch64, any other machine its own. A kernel with fused multiplications and additions is not built.
+The plain wheel and the platform wheel of this machine are installed into new environments and fit models of
+all families there (`benchmarks/model_checksums.py`). With the platform wheel nothing may be compiled. Models
+must have the same bits with the libraries of all levels and with kernels compiled at first use.
 `tests/other_processors/aarch64.py --wheel` checks the wheel of aarch64 in emulation.
+
+The libraries of this machine are kept in `.cache/libraries`, which `make demo` names in HEDGEROW_LIBRARIES.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import hashlib
 import io
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,7 +37,21 @@ MACHINE = platform.machine()
 LEVELS = {MACHINE: (MACHINE,)}
 if MACHINE == "x86_64":
     LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3", "x86-64-v4"), "aarch64": ("aarch64",)}
-CHECK = Path(__file__).with_name("check_wheel.py")
+KEPT = ROOT / ".cache" / "libraries"
+CHECKSUMS = ROOT / "benchmarks" / "model_checksums.py"
+# After the fits: kernels must come from a library, without Numba, or from a cache.
+CHECK = """
+import importlib.util, runpy, sys
+from hedgerow.kernels.native import code
+script, wanted = sys.argv.pop(), sys.argv.pop()
+runpy.run_path(script, run_name="__main__")
+found = "library" if code().library else "cache"
+assert found == wanted, f"kernels come from {code().describe()}"
+if found == "library":
+    assert importlib.util.find_spec("numba") is None, "the platform wheel installed Numba"
+    assert "llvmlite" not in sys.modules
+print(f"kernels {code().describe()}", file=sys.stderr)
+"""
 
 
 def run(*command: str | Path, **environment: str) -> None:
@@ -84,30 +102,46 @@ def without_numba(metadata: str) -> str:
     return "\n".join([*lines, "Provides-Extra: jit", f"{requirement} ; extra == 'jit'"]) + f"\n\n{body}"
 
 
-def check(wheel: Path, *, compiled: bool) -> list[str]:
-    """Install a wheel into a new environment and fit models there; return the checksums of their predictions.
+def check(wheel: Path, *, compiled: bool) -> dict[str, list[str]]:
+    """Install a wheel into a new environment and fit models there; return a line of checksums for every fit.
 
     With compiled kernels, the fits are made with the library of every level that this processor can run.
     """
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "env" / "bin" / "python"
         run(sys.executable, "-m", "venv", Path(folder) / "env")
         run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-        settings = usable_levels() if compiled else [""]
-        return [
-            subprocess.run(
-                [python, CHECK, "library" if compiled else "cache"],
-                env={
-                    **os.environ,
-                    "HEDGEROW_CACHE": str(Path(folder) / "cache"),
-                    "HEDGEROW_KERNELS": setting,
-                },
+        for setting in usable_levels() if compiled else [""]:
+            variables = {"HEDGEROW_CACHE": str(Path(folder) / "cache"), "HEDGEROW_KERNELS": setting}
+            variables |= {"HEDGEROW_LIBRARIES": "", "PYTHONPATH": ""}
+            done = subprocess.run(
+                [python, "-c", CHECK, "library" if compiled else "cache", CHECKSUMS],
+                cwd=folder,
+                env={**os.environ, **variables},
                 check=True,
                 text=True,
                 stdout=subprocess.PIPE,
-            ).stdout.strip()
-            for setting in settings
-        ]
+            )
+            found[setting or "compiled at first use"] = done.stdout.splitlines()
+    return found
+
+
+def compare(found: dict[str, list[str]]) -> None:
+    """Print how many fits have the same bits with all builds; stop if some have not."""
+    fits = list(zip(*found.values(), strict=True))
+    different = [lines for lines in fits if len(set(lines)) > 1]
+    print(f"{len(fits) - len(different)} of {len(fits)} fits have the same bits with {', '.join(found)}")
+    for lines in different:
+        print("\n".join(f"  {line}  {name}" for name, line in zip(found, lines, strict=True)))
+    if different or not fits:
+        raise SystemExit("the builds do not have the same bits")
+
+
+def keep(libraries: Path) -> None:
+    """Replace the libraries that `make demo` uses."""
+    shutil.rmtree(KEPT, ignore_errors=True)
+    shutil.copytree(libraries, KEPT)
 
 
 def main() -> None:
@@ -126,11 +160,10 @@ def main() -> None:
             for level in levels:
                 run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", folder)
             wheels[machine] = platform_wheel(plain, machine, Path(folder))
+            if machine == MACHINE:
+                keep(Path(folder))
     if not options.no_check:
-        checksums = [*check(wheels[MACHINE], compiled=True), *check(plain, compiled=False)]
-        print(f"predictions with {len(checksums)} builds of the kernels: {len(set(checksums))} checksum")
-        if len(set(checksums)) != 1:
-            raise SystemExit("the builds do not predict the same bits")
+        compare(check(wheels[MACHINE], compiled=True) | check(plain, compiled=False))
     for path in sorted(options.out.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 

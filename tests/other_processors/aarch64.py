@@ -24,6 +24,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from hedgerow.kernels.lowering import FUSED
+
 ROOT = Path(__file__).parents[2]
 CHECKSUMS = ROOT / "benchmarks" / "model_checksums.py"
 QEMU = "qemu-aarch64-static"
@@ -137,7 +139,7 @@ def main() -> None:
     failed = False
     for name, source in packages(folder, options.wheel).items():
         code = run("aarch64-linux-gnu-objdump", "-d", source / LIBRARIES_FOLDER / "aarch64.so")
-        n_fused = len(re.findall(r"\tf(?:n?madd|n?msub|mla|mls)\b", code))  # they round once instead of twice
+        n_fused = len(FUSED.findall(code))  # they round once instead of twice
         print(f"{name}: {n_fused} fused multiply-adds in {code.count(chr(10))} lines of machine code")
         print(f"{name}: kernels are {emulate(folder, python, source, '-c', DESCRIBE).strip()}")
         found = emulate(folder, python, source, *arguments).splitlines()
