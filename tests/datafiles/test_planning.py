@@ -221,6 +221,56 @@ def test_other_texts_among_dates_are_reported_and_strict_reports_everything_else
     assert "when.days" in make_recipe(known, "y", drop=["name"], strict=True).feature_names
 
 
+@pytest.mark.parametrize(
+    ("form", "others"),
+    [
+        ("2024-01-{:02}", ["2024-02-30"]),
+        ("2024-01-{:02} 10:00", ["2024-02-30 10:00", "n. b."]),
+        ("{:02}.01.2024", ["31.02.2024", "99.99.9999"]),
+        ("1/{}/2024", ["31/12/2024"]),
+        ("{} Jan 2024", ["soon", "17 Foo 2024", "30 Feb 2024"]),
+    ],
+)
+def test_dates_that_do_not_exist_are_reported(form, others):
+    days = [form.format(number % 28 + 1) for number in range(N)]
+    data = table(when=[*others, *days[len(others) :]], y=["no", "yes"] * 30)
+    with pytest.raises(UndecidedError) as caught:
+        make_recipe(data, "y")
+    for text in others:
+        assert f"'when' holds dates, but {text!r} in 1 row" in str(caught.value)
+    known = TypedTable(data, ReadOptions(missing=tuple(others)))
+    assert known.values("when").null_count == len(others)
+    assert "when.days" in make_recipe(known, "y").feature_names
+
+
+def test_numbers_of_accounting_with_another_text_are_reported():
+    prices = ["$ -", *(f"$ ({number}.50)" for number in range(1, N - 1)), "free"]
+    with pytest.raises(UndecidedError, match=r"'price' holds numbers, but 'free' in 1 row$"):
+        make_recipe(table(price=prices, y=["no", "yes"] * 30), "y")
+
+
+def test_numbers_that_look_like_an_identifier_have_a_note():
+    rng = np.random.default_rng(0)
+    n = 600
+    columns = {
+        "number": rng.integers(1_000_000, 10_000_000, n).tolist(),
+        "customer_id": (10_000 + np.cumsum(rng.integers(1, 2000, n) ** 3)).tolist(),
+        "price": np.exp(rng.normal(12, 0.5, n)).astype(int).tolist(),
+        "code": [f"C{code}" for code in rng.integers(0, 250, n)],
+        "zone": [f"Z{code}" for code in rng.integers(0, 150, n)],
+        "y": ["no", "yes"] * 300,
+    }
+    data = pa.table(columns)
+    recipe = make_recipe(data, "y")
+    printed = " ".join(recipe.notes)
+    assert set(recipe.feature_names) == set(data.column_names) - {"y"}
+    for name in ("number", "customer_id", "code"):
+        assert f"'{name}' looks like an identifier" in printed
+        assert f"--drop {name} leaves it out" in printed
+    assert "'price'" not in printed
+    assert "'zone'" not in printed
+
+
 def test_categories_that_look_like_an_identifier_have_a_note():
     data = table(name=NAMES, y=["no", "yes"] * 30)
     printed = " ".join(make_recipe(data, "y", categorical=["name", "x"]).notes)

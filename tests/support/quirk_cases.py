@@ -216,6 +216,18 @@ CASES = {
     "two currencies stay text": Case("a.csv", lines("a,b", "$12,x", "€7,y"), {"a": ["$12", "€7"]}),
     "percent": Case("a.csv", lines("a,b", "12%,x", "3.5 %,y"), {"a": [12.0, 3.5]}),
     "parentheses": Case("a.csv", lines("a,b", "(12.5),x", "7,y"), {"a": [-12.5, 7.0]}),
+    "accounting": Case(
+        "a.csv",
+        lines("a|b", "$ 1,234.50|x", "$(1,234.50)|y", "$ (7.25)|z", " $ -   |u", "-$3.00|v"),
+        {"a": [1234.5, -1234.5, -7.25, 0.0, -3.0]},
+        says=("'$ 1,234.50' are read as 1234.5", "a currency with a dash in place of digits is 0"),
+    ),
+    "accounting in euros": Case(
+        "a.csv",
+        lines("a;b", "1.234,50 €;x", "(7,25) €;y", "- €;z", "-;u"),
+        {"a": [1234.5, -7.25, 0.0, None]},
+        says=("a currency with a dash in place of digits is 0", "'-' is read as missing in 'a' (1 row)"),
+    ),
     "minus after the number": Case("a.csv", lines("a,b", "12.5-,x", "7,y"), {"a": [-12.5, 7.0]}),
     "minus sign of typography": Case("a.csv", lines("a,b", "−12.5,x", "7,y"), {"a": [-12.5, 7.0]}),
     "leading zeros stay text": Case("a.csv", lines("a,b", "01234,1", "98765,2"), {"a": ["01234", "98765"]}),
@@ -225,6 +237,11 @@ CASES = {
         lines("a,b", "1,#N/A", "#DIV/0!,2", "#REF!,3", "2,#VALUE!"),
         {"a": [1, None, None, 2], "b": [None, 2, 3, None]},
         says=("'#DIV/0!' is read as missing in 'a' (1 row)", "'#N/A' is read as missing in 'b' (1 row)"),
+    ),
+    "errors of Excel in German, French and Spanish": Case(
+        "a.csv",
+        lines("a,b", "1,#NV", "#WERT!,2", "#NOM?,#BEZUG!", "2,#VALEUR!", "#¡VALOR!,4"),
+        {"a": [1, None, None, 2, None], "b": [None, 2, None, None, 4]},
     ),
     "markers of databases": Case(
         "a.csv",
@@ -314,6 +331,17 @@ CASES = {
     ),
     "dates with missing values": Case(
         "a.csv", lines("a,b", "17.5.2024,1", "-,2", "n/a,3"), {"a": [day(2024, 5, 17), None, None]}
+    ),
+    "dates of zero": Case(
+        "a.csv",
+        lines("a;b", "2024-05-17;17.05.2024", "0000-00-00;00.00.0000", "2024-05-18 ;1.6.2024"),
+        {"a": [day(2024, 5, 17), None, day(2024, 5, 18)], "b": [day(2024, 5, 17), None, day(2024, 6, 1)]},
+        says=("'0000-00-00' is read as missing in 'a' (1 row)", "'00.00.0000' is read as missing in 'b'"),
+    ),
+    "times of zero": Case(
+        "a.csv",
+        lines("a,b", "2024-05-17 10:00:00,1", "0000-00-00 00:00:00,2"),
+        {"a": [moment(2024, 5, 17, 10), None]},
     ),
     "months, dated by their first day": Case(
         "a.csv",

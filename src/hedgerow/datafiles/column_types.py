@@ -9,6 +9,7 @@
 | unsupported | lists, structures, bytes, times of day, durations |
 """
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,14 @@ KINDS = ("number", "boolean", "category", "date", "text", "empty", "constant", "
 MAX_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
 _FEW_CATEGORIES = 20  # up to this number they are categories even if half of the rows differ: small tables
 _CODE_LENGTH = 8  # longest code: postal codes, stations, products
+_MIN_NUMBERED = 50  # rows, from which identifiers are recognised
+_NUMBERED_SHARE = 0.99  # distinct values per row
+_LONG_NUMBER = 10_000
+_UNIFORM_DISTANCE = 1.63  # of Kolmogorov's test at the level 0.01, times the square root of the rows
+_IDENTIFIER_NAME = re.compile(
+    r"(?:.*[\W_])?(?:id|key|nr|no|number|code|uid|account|customer|client|patient)|.*[a-z](?:ID|Id|Nr|No|Key)",
+    re.ASCII,
+)
 _SHORT_NAME = 30  # letters; the values of a small table that are longer are comments
 
 
@@ -157,3 +166,29 @@ def counts_rows(values: pa.ChunkedArray) -> bool:
     numbers = values.to_numpy()
     rises = numbers[1:] > numbers[:-1]
     return bool(rises.all()) and float(np.mean(numbers[1:] - numbers[:-1])) < 2
+
+
+def numbers_rows(name: str, values: pa.ChunkedArray) -> bool:
+    """Return whether integers look like identifiers in any order.
+
+    They are long and almost all different, and the column has the name of an identifier, or they are spread
+    evenly between the lowest and the highest, as measured quantities are not.
+
+    >>> numbers_rows("x", pa.chunked_array([[1_000_003 + 7919 * (37 * row % 600) for row in range(600)]]))
+    True
+    >>> numbers_rows("x", pa.chunked_array([[100_000 + row**3 for row in range(600)]]))
+    False
+    """
+    known = values.drop_null()
+    if not pa.types.is_integer(values.type) or len(known) < _MIN_NUMBERED:
+        return False
+    if n_distinct(known) < _NUMBERED_SHARE * len(known):
+        return False
+    numbers = np.sort(known.to_numpy()).astype(np.float64)
+    if numbers[0] < 0 or numbers[-1] < _LONG_NUMBER:
+        return False
+    if _IDENTIFIER_NAME.fullmatch(name):
+        return True
+    shares = (numbers - numbers[0]) / (numbers[-1] - numbers[0])
+    ranks = np.arange(len(numbers)) / (len(numbers) - 1)
+    return bool(np.max(np.abs(shares - ranks)) < _UNIFORM_DISTANCE / np.sqrt(len(numbers)))

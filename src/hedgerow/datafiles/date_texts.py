@@ -154,6 +154,33 @@ def _detect(known: pa.ChunkedArray, day_first: bool) -> tuple[tuple[str, ...], s
     return tuple(formats), order if order != "either" else "", order == "either"
 
 
+def find_odd_dates(texts: pa.Array, most: int) -> list[str]:
+    """Return the few texts that are not dates, or do not exist, if all others are; [] if there are more.
+
+    >>> dates = [f"{day}.2.2024" for day in range(1, 32)]
+    >>> find_odd_dates(pa.array([*dates, "soon"]), 5)
+    ['30.2.2024', '31.2.2024', 'soon']
+    """
+    order = _order(texts)
+    if order == "both":  # the order of most dates
+        found = pc.extract_regex(texts, _ORDER).drop_null()
+        first, second = (pc.greater(found.field(name).cast(pa.int64()), 12) for name in ("a", "b"))
+        n_day, n_month = (pc.sum(pc.and_not(*pair)).as_py() for pair in ((first, second), (second, first)))
+        order = "day" if n_day > n_month else "month"
+    odd: list[str] = []
+    formats: list[str] = []
+    while len(texts) and len(odd) <= most and len(formats) < _MAX_FORMATS:
+        text = texts[0].as_py()
+        form = guess_format(text, day_first=order == "day")
+        if form is None or form in formats:
+            odd.append(text)
+            texts = texts[1:]
+        else:
+            formats.append(form)
+            texts = texts.filter(pa.array(~_parse(texts, form)[1]))
+    return odd if formats and not len(texts) and len(odd) <= most else []
+
+
 def _order(texts: pa.Array) -> str:
     """Return "day", "month" or "both" first, "either", or "" without numeric dates."""
     found = pc.extract_regex(texts, _ORDER)

@@ -31,10 +31,14 @@ from hedgerow.datafiles.number_texts import has_groups_of_three, read_numbers
 
 ANYWHERE = (
     *("", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?", "<NA>", "\\N", "(null)"),
-    *("#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#NV", "#WERT!"),
+    *("#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"),
+    *("#NV", "#WERT!", "#BEZUG!", "#ZAHL!", "#NOM?", "#NOMBRE!", "#VALEUR!", "#¡VALOR!", "#VALOR!"),
 )
 NA = "NA"
-AMONG_NUMBERS = ("-", "--", "—", "–", ".", "..", "na", "N.A.", "n.a.", "nil", "k.A.", "k. A.")
+AMONG_NUMBERS = (
+    *("-", "--", "—", "–", ".", "..", "na", "N.A.", "n.a.", "nil", "k.A.", "k. A."),
+    *("0000-00-00", "0000-00-00 00:00:00", "00.00.0000", "00/00/0000"),  # dates of databases
+)
 _LEADING_ZERO = r"^[+-]?0[0-9xX]"  # 0x: Arrow would read 0x1F as 31
 _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
 _ROWS_PER_CAST = 1 << 13
@@ -264,8 +268,8 @@ def _typed(texts: pa.ChunkedArray, decimal: str | None, day_first: bool) -> Infe
 
 
 def _first_formatted_number(texts: pa.ChunkedArray, example: str) -> str:
-    """Return the first number that is not only digits, or the example if there is none."""
-    is_plain = pc.fill_null(pc.match_substring_regex(texts, r"^\d*$"), fill_value=True)
+    """Return the first number that is not only digits, nor $ -, or the example if there is none."""
+    is_plain = pc.fill_null(pc.match_substring_regex(texts, r"^(\d*|\D*)$"), fill_value=True)
     found = pc.index(is_plain, value=False).as_py()
     return example if found < 0 else str(texts[found].as_py())
 

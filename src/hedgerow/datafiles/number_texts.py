@@ -2,8 +2,8 @@
 
 A number format is a decimal sign, point or comma, and a sign between groups of digits. A column has one
 format, which every value fits. Currency signs and codes, percent signs and parentheses of negative numbers
-are removed first; 12 % is 12. If a column has several currencies, it is not converted, since its values
-have no common unit.
+are removed first; 12 % is 12. The accounting forms $ (12) and $ - are -12 and 0. If a column has several
+currencies, it is not converted, since its values have no common unit.
 
 Columns such as 1,234 fit both 1234 and 1.234: they are ambiguous, and the rest of the file decides.
 """
@@ -21,6 +21,9 @@ _CURRENCY = (
 _BEFORE = rf"^(?P<sign>[+-]?)\s*(?P<currency>{_CURRENCY})\s*(?P<rest>[+-]?[\d.,].*)$"
 _AFTER = rf"^(?P<rest>.*[\d.,])\s*(?P<currency>{_CURRENCY})$"
 _PLAIN = r"^[-+0-9.,'\x{2019}eE\s\x{A0}\x{2009}\x{202F}]*[0-9.,]$"  # nothing but digits and their separators
+# forms of accounting: a currency beside parentheses, or beside a dash that is zero
+_INTO_PARENTHESES = (rf"^(?P<currency>{_CURRENCY})\s*\((.*)\)$", rf"^\((.*)\)\s*(?P<currency>{_CURRENCY})$")
+_ZERO = (rf"^({_CURRENCY})\s*[-–—]$", rf"^[-–—]\s*({_CURRENCY})$")
 _LEADING_ZERO = r"^[+-]?0[0-9]"
 # the sign between groups -> its regular expression; with a decimal point or comma
 _GROUPS = {"": "", ",": ",", ".": r"\.", " ": r"[ \x{A0}\x{2009}\x{202F}]", "'": r"['\x{2019}]"}
@@ -33,7 +36,7 @@ class NumberColumn(NamedTuple):
     values: pa.ChunkedArray  # int64 or float64
     decimal: str  # "." or ",", or "" if no value shows it
     thousands: str  # the sign between groups of digits, or ""
-    signs: tuple[str, ...]  # what was removed: a currency, "%", "( )"
+    signs: tuple[str, ...]  # what was removed: a currency, "%", "( )"; "-" if $ - is 0
     is_ambiguous: bool  # whether the other decimal sign would give other numbers
 
 
@@ -89,6 +92,11 @@ def _without_signs(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray | None, tupl
         return texts, ()
     signs = []
     bare = pc.replace_substring_regex(texts, "^[−–]", "-")
+    zeros = []
+    for inside, zero in zip(_INTO_PARENTHESES, _ZERO, strict=True):
+        bare = pc.replace_substring_regex(bare, inside, r"(\1\2)")
+        bare, found = _replaced(bare, zero, r"\10")
+        zeros.append(found)
     bare, found = _replaced(bare, r"^\(\s*(.*[\d.%].*|.*\d.*)\s*\)$", r"-\1")
     if found:
         signs.append("( )")
@@ -105,7 +113,7 @@ def _without_signs(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray | None, tupl
         return None, ()
     bare = pc.replace_substring_regex(bare, r"^(\d.*\d|\d)\s?-$", r"-\1")  # 12.5-, of accounting software
     bare = pc.utf8_trim_whitespace(bare)
-    return bare, (*sorted(currencies), *signs)
+    return bare, (*sorted(currencies), *signs, *(["-"] if any(zeros) else []))
 
 
 def _replaced(texts: pa.ChunkedArray, pattern: str, replacement: str) -> tuple[pa.ChunkedArray, bool]:

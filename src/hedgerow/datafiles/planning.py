@@ -9,7 +9,7 @@ from hedgerow.datafiles import column_types
 from hedgerow.datafiles.column_types import ColumnKind, is_text, n_distinct
 from hedgerow.datafiles.conversion import date_parts, to_timestamps
 from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, unknown_name
-from hedgerow.datafiles.findings import Finding, UndecidedError
+from hedgerow.datafiles.findings import Finding, UndecidedError, format_options
 from hedgerow.datafiles.inference import InferredColumn
 from hedgerow.datafiles.recipe import PlannedColumn, Recipe
 from hedgerow.datafiles.statements import (
@@ -21,7 +21,8 @@ from hedgerow.datafiles.statements import (
 from hedgerow.datafiles.targets import infer_target
 from hedgerow.datafiles.typed_table import TypedTable
 
-_IDENTIFIER_SHARE = 0.5  # distinct values per row, from which categories look like an identifier
+_IDENTIFIER_SHARE = 0.3  # distinct values per row, from which categories look like an identifier
+_FEW_VALUES = 20  # small tables may have as many categories
 
 
 def make_recipe(
@@ -149,6 +150,10 @@ def _check_names(names: Sequence[str], target: str, drop: Sequence[str], categor
         )
 
 
+def _drop(name: str) -> str:
+    return format_options([("--drop", name)])
+
+
 class _RecipeBuilder:
     """The columns of a recipe while it is made."""
 
@@ -187,7 +192,7 @@ class _RecipeBuilder:
             if not column_types.can_be_category(file_type):
                 raise DataFileError(f"column {quoted} has the type {file_type}; it cannot be categories")
             self.columns.append(PlannedColumn(name, "category", kept=inferred.kept))
-            self._note_identifier(name, column)
+            self._note_identifier(name, column.values)
         elif column.kind in ("text", "unsupported"):
             self._unusable(name, column)
         elif column.kind == "date":
@@ -195,14 +200,15 @@ class _RecipeBuilder:
         else:
             self._plain(name, file_type, column, inferred)
 
-    def _note_identifier(self, name: str, column: ColumnKind) -> None:
-        """Note categories of which most occur once: new rows have others."""
-        known = column.values.drop_null()
+    def _note_identifier(self, name: str, values: pa.ChunkedArray) -> None:
+        """Note categories of which most rows have their own: new rows have others."""
+        known = values.drop_null()
         distinct = n_distinct(known)
-        if distinct > _IDENTIFIER_SHARE * len(known):
+        if distinct > max(_IDENTIFIER_SHARE * len(known), _FEW_VALUES):
             self.notes.append(
                 f"Column {format_value(name)} looks like an identifier: {distinct:,} different values in "
-                f"{len(known):,} rows. What a model learns from it does not hold for new values."
+                f"{len(known):,} rows. What a model learns from it does not hold for new values; "
+                f"{_drop(name)} leaves it out."
             )
 
     def _unusable(self, name: str, column: ColumnKind) -> None:
@@ -230,10 +236,17 @@ class _RecipeBuilder:
     def _plain(self, name: str, file_type: pa.DataType, column: ColumnKind, inferred: InferredColumn) -> None:
         self.columns.append(PlannedColumn(name, column.kind, decimal=inferred.decimal, kept=inferred.kept))
         quoted = format_value(name)
-        if column.kind != "category" and column_types.counts_rows(column.values):
+        if column.kind == "category":
+            self._note_identifier(name, column.values)
+        elif column_types.counts_rows(column.values):
             self.notes.append(
-                f"Column {quoted} counts the rows, as an identifier does; drop it unless its order is "
-                "meaningful."
+                f"Column {quoted} counts the rows, as an identifier does; unless its order is meaningful, "
+                f"{_drop(name)} leaves it out."
+            )
+        elif column_types.numbers_rows(name, column.values):
+            self.notes.append(
+                f"Column {quoted} looks like an identifier: whole numbers, almost all different; unless they "
+                f"are quantities, {_drop(name)} leaves it out."
             )
         if column.kind != "category" and is_text(file_type) and not self.table.is_text_file:
             values = {"number": "numbers", "boolean": "true and false"}[column.kind]

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.date_texts import detect_dates
+from hedgerow.datafiles.date_texts import find_odd_dates
 from hedgerow.datafiles.errors import format_value
 from hedgerow.datafiles.findings import Finding
 from hedgerow.datafiles.inference import InferredColumn, infer_column
@@ -15,8 +15,7 @@ from hedgerow.datafiles.recipe import PlannedColumn
 _NAMED = 5  # columns that a statement lists
 _MIN_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
 _MAX_OTHERS = 5  # distinct texts among them
-_NUMBER = r"^[-+(]?[$€£]?\s?[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*[%€)]?$"
-_DATE = r"^(?:\pL{3,9}[.,]?\s)?(?:\d{1,4}[-/. ]+(?:\d{1,2}|\pL{3,9})|\pL{3,9})[-/., ]+\d{1,4}(?:\D.*)?$"
+_NUMBER = r"^[-+(]?[$€£]?\s?\(?(?:[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*|-)[%€)]*$"
 _PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
 
 
@@ -32,6 +31,8 @@ def number_statements(inferred: Mapping[str, InferredColumn]) -> list[Finding]:
         column = inferred[names[0]]
         example = format_value(column.example)
         shown = f"Numbers such as {example} are read as {_value_of(column)} in {_some(names)}"
+        if "-" in column.signs:
+            shown += "; a currency with a dash in place of digits is 0"
         if ambiguous:
             other = "." if decimal == "," else ","
             why = "nothing in the file decides" if is_default else "the other columns decide"
@@ -97,18 +98,21 @@ def _some(names: Sequence[str]) -> str:
 def other_texts(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:
     """Find the few texts of a column of numbers or dates that are neither: they may mean missing."""
     distinct = pc.value_counts(texts.drop_null())
-    values, counts = distinct.field("values"), distinct.field("counts")
-    for what, pattern in (("numbers", _NUMBER), ("dates", _DATE)):
-        is_one = pc.match_substring_regex(values, pattern)
-        others = values.filter(pc.invert(is_one))
-        if len(values) - len(others) < _MIN_NUMBERS or not 0 < len(others) <= _MAX_OTHERS:
+    values = distinct.field("values")
+    for what, find in (("numbers", _odd_numbers), ("dates", find_odd_dates)):
+        others = find(values, _MAX_OTHERS)
+        if not others or len(values) - len(others) < _MIN_NUMBERS:
             continue
-        if what == "dates" and detect_dates(pa.chunked_array([values.filter(is_one)])) is None:
-            continue
-        for text, count in zip(others.to_pylist(), counts.filter(pc.invert(is_one)).to_pylist(), strict=True):
+        for text in others:
+            count = distinct.field("counts")[values.index(text).as_py()].as_py()
             rows = "1 row" if count == 1 else f"{count:,} rows"
             yield Finding(
                 f"column {format_value(name)} holds {what}, but {format_value(text)} in {rows}",
                 option=("--missing", text),
             )
         return
+
+
+def _odd_numbers(values: pa.Array, most: int) -> list[str]:
+    others = values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER)))
+    return others.to_pylist() if len(others) <= most else []
