@@ -30,7 +30,7 @@ from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import usable_methods
 from hedgerow.selection.metrics import find_metric
 from hedgerow.selection.predictions import predict_rows
-from hedgerow.selection.search import Search
+from hedgerow.selection.search import MethodSearch
 
 MARGINS = (-np.inf, 0.0, 0.5, 1.0, 2.0)
 
@@ -44,7 +44,7 @@ def evaluate(case: Case, budget: float | None, seed: int) -> dict[str, Any] | No
     data = choosing._training_data(take_rows(X, train), labels[train], case.task, options, "choose")  # noqa: SLF001
     metric = find_metric(None, case.task, data.n_classes)
     names = [one.name for one in usable_methods(AUTO, case.task, data.n_classes)[0]]
-    search = Search(data, metric, names, [], budget, seed, None, None, options)
+    search = MethodSearch(data, metric, names, [], budget, seed, None, None, options)
     search.warm_up()
     search.start_clock()
     search.plan_rows()

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 from hedgerow.experiments import findings
 from hedgerow.experiments.findings import MethodComparison
-from hedgerow.experiments.measure import Curve
+from hedgerow.experiments.measure import AccuracyCurve
 from hedgerow.experiments.plan import ADABOOST, GRADIENT, LOGISTIC, ONE_HOT, QUICK, Problem
 
 WAVE = np.array([-0.01, 0.0, 0.01, 0.0, -0.01, 0.01])
@@ -20,7 +20,10 @@ def comparison(**means):
 
 
 def curves(x, **means):
-    return {name: Curve(tuple(x), np.array(mean)[:, None] + [[-0.01, 0.01]]) for name, mean in means.items()}
+    return {
+        name: AccuracyCurve(tuple(x), np.array(mean)[:, None] + [[-0.01, 0.01]])
+        for name, mean in means.items()
+    }
 
 
 def test_winner_beyond_noise_has_its_lead():

@@ -39,7 +39,7 @@ def small():
 
 def test_results_do_not_depend_on_the_number_of_threads(small):
     problem = plan.load_problems(TINY, 0)[0][0]
-    again = run.Results(problem, TINY, Maker(TINY.learners, TINY.trees, TINY.members, 0, n_jobs=2))
+    again = run.ProblemResults(problem, TINY, Maker(TINY.learners, TINY.trees, TINY.members, 0, n_jobs=2))
     for _, step in again.steps():
         step()
     assert [row[:3] for row in again.table().values] == [row[:3] for row in small[0].tables[0].values]
@@ -51,7 +51,10 @@ def test_results_do_not_depend_on_the_number_of_threads(small):
 
 def test_another_seed_gives_other_rows_and_other_folds():
     one, other = (
-        [run.Results(problem, TINY, Maker(1, 1, 1, seed)) for problem in plan.load_problems(TINY, seed)[0]]
+        [
+            run.ProblemResults(problem, TINY, Maker(1, 1, 1, seed))
+            for problem in plan.load_problems(TINY, seed)[0]
+        ]
         for seed in (0, 1)
     )
     assert not np.array_equal(one[0].problem.X, other[0].problem.X)

@@ -3,7 +3,7 @@
 plan (sizes, data sets, methods) -> measure -> findings (sentences) -> results (tables, a page, JSON)
 """
 
-from hedgerow.experiments.plan import CAVEATS, FULL, QUICK, Plan
+from hedgerow.experiments.plan import CAVEATS, FULL, QUICK, ExperimentPlan
 from hedgerow.experiments.results import Experiments, ResultCurves, ResultTable
 from hedgerow.experiments.run import run_experiments, run_plan
 
@@ -11,8 +11,8 @@ __all__ = [
     "CAVEATS",
     "FULL",
     "QUICK",
+    "ExperimentPlan",
     "Experiments",
-    "Plan",
     "ResultCurves",
     "ResultTable",
     "run_experiments",

@@ -19,8 +19,14 @@ from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from hedgerow._typing import Floats
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeClassifier, GradientBoostingClassifier
-from hedgerow.experiments.measure import Curve, cross_validate, make_folds, mean_and_spread, standard_error
-from hedgerow.experiments.plan import LINEAR, Plan, Problem
+from hedgerow.experiments.measure import (
+    AccuracyCurve,
+    cross_validate,
+    make_folds,
+    mean_and_spread,
+    standard_error,
+)
+from hedgerow.experiments.plan import LINEAR, ExperimentPlan, Problem
 from hedgerow.experiments.results import ResultTable
 
 NEAR = 0.005  # half a point
@@ -97,13 +103,13 @@ class MethodComparison:
         return f"{text}is {_points(abs(gap), error)} {side} {baseline}."
 
 
-def describe_learners(title: str, curves: dict[str, Curve]) -> str:
+def describe_learners(title: str, curves: dict[str, AccuracyCurve]) -> str:
     """The number of learners until each method is near its best accuracy."""
     details = "; ".join(_learners(name, curve) for name, curve in curves.items())
     return f"{title}, weak learners until within half a point of the best: {details}."
 
 
-def _learners(name: str, curve: Curve) -> str:
+def _learners(name: str, curve: AccuracyCurve) -> str:
     mean = curve.mean
     best = int(mean.argmax())
     near = int((mean >= mean[best] - NEAR).argmax())
@@ -112,7 +118,7 @@ def _learners(name: str, curve: Curve) -> str:
     return f"{name} {curve.x[near]:.0f} (best: {_per_cent(mean[best])} after {curve.x[best]:.0f}{after})"
 
 
-def describe_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> str:
+def describe_shrinkage(title: str, curves: dict[str, AccuracyCurve], n_learners: int) -> str:
     """The best learning rate for a number of learners, and the accuracy at the ends of the range."""
     text = []
     for name, curve in curves.items():
@@ -124,7 +130,7 @@ def describe_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) ->
     return f"{title}, {n_learners} learners: {'; '.join(text)}."
 
 
-def describe_noise(title: str, curves: dict[str, Curve]) -> str:
+def describe_noise(title: str, curves: dict[str, AccuracyCurve]) -> str:
     """The methods that lose most and least with flipped labels, and the best at the end."""
     falls = {name: float(curve.mean[0] - curve.mean[-1]) for name, curve in curves.items()}
     most, least = max(falls, key=lambda name: falls[name]), min(falls, key=lambda name: falls[name])
@@ -211,7 +217,7 @@ def claim_models(n_jobs: int | None = None) -> list[ClaimModel]:
     return sorted(found, key=lambda claim_model: claim_model.claim)  # AdaBoost first
 
 
-def check_claim(claim_model: ClaimModel, problem: Problem, plan: Plan, seed: int) -> ClaimErrors:
+def check_claim(claim_model: ClaimModel, problem: Problem, plan: ExperimentPlan, seed: int) -> ClaimErrors:
     """Measure a model of the claim in both ways; the splits are the same for all models."""
     folds = make_folds(problem.y, FOLDS, plan.claim_repeats, seed)
     model = claim_model.model

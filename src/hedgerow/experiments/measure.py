@@ -24,7 +24,7 @@ Fold = tuple[Integers, Integers]  # training and test rows
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class MethodScores:
     """Accuracy and seconds of one method, each of shape (n_folds,)."""
 
     accuracy: Floats
@@ -33,7 +33,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class AccuracyCurve:
     """Accuracies (n_points, n_folds) at points x, of one method."""
 
     x: tuple[float, ...]
@@ -61,7 +61,7 @@ def make_folds(y: NDArray[np.int64], n_folds: int, n_repeats: int, seed: int) ->
     return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
-def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Scores:
+def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> MethodScores:
     """Fit to the rows of every fold, and score the others."""
     found = np.empty((3, len(folds)))
     for number, (train, test) in enumerate(folds):
@@ -70,10 +70,10 @@ def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Score
         fitted = time.perf_counter()
         found[0, number] = (model.predict(problem.X[test]) == problem.y[test]).mean()
         found[1:, number] = fitted - start, time.perf_counter() - fitted
-    return Scores(*found)
+    return MethodScores(*found)
 
 
-def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> Curve:
+def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> AccuracyCurve:
     """Accuracy after every round; a model that stopped early keeps its last accuracy."""
     accuracy = np.empty((n_rounds, len(folds)))
     for number, (train, test) in enumerate(folds):
@@ -82,19 +82,21 @@ def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_round
         for last, predicted in enumerate(model.staged_predict(problem.X[test])):
             accuracy[last, number] = (predicted == problem.y[test]).mean()
         accuracy[last + 1 :, number] = accuracy[last, number]
-    return Curve(tuple(float(number) for number in range(1, n_rounds + 1)), accuracy)
+    return AccuracyCurve(tuple(float(number) for number in range(1, n_rounds + 1)), accuracy)
 
 
 def curve_of_models(
     models: Sequence[Any], x: Sequence[float], problem: Problem, folds: Sequence[Fold]
-) -> Curve:
+) -> AccuracyCurve:
     """Accuracy of one model for each point."""
-    return Curve(tuple(x), np.stack([cross_validate(model, problem, folds).accuracy for model in models]))
+    return AccuracyCurve(
+        tuple(x), np.stack([cross_validate(model, problem, folds).accuracy for model in models])
+    )
 
 
 def curve_of_noise(
     model: Any, shares: Sequence[float], problem: Problem, folds: Sequence[Fold], seed: int
-) -> Curve:
+) -> AccuracyCurve:
     """Accuracy on true labels after training on partly flipped labels.
 
     The flipped labels depend only on the seed, the fold and the share: they are the same for all methods.
@@ -105,7 +107,7 @@ def curve_of_noise(
             flipped = noisy_labels(problem.y[train], share, (seed, number))
             predicted = model.fit(problem.X[train], flipped).predict(problem.X[test])
             accuracy[point, number] = (predicted == problem.y[test]).mean()
-    return Curve(tuple(shares), accuracy)
+    return AccuracyCurve(tuple(shares), accuracy)
 
 
 def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from hedgerow.estimators import (
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """Sizes of the experiments.
 
     Parameters
@@ -76,7 +76,7 @@ class Plan:
     claim_splits: int
 
 
-QUICK = Plan(
+QUICK = ExperimentPlan(
     folds=5,
     repeats=1,
     curve_folds=3,
@@ -145,12 +145,12 @@ class Problem:
         return float(np.bincount(self.y).max() / len(self.y))
 
 
-def load_problems(plan: Plan, seed: int) -> tuple[list[Problem], list[str]]:
+def load_problems(plan: ExperimentPlan, seed: int) -> tuple[list[Problem], list[str]]:
     """The data sets of a plan.
 
     Parameters
     ----------
-    plan : Plan
+    plan : ExperimentPlan
     seed : int
         Seed of the simulated rows, and of the sample of the accidents.
 

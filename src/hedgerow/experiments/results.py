@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.container import write_atomically
-from hedgerow.experiments.measure import Curve
+from hedgerow.experiments.measure import AccuracyCurve
 from hedgerow.experiments.plan import CAVEATS
 from hedgerow.plots import CurvesDisplay, ScoresDisplay
 from hedgerow.report import page
@@ -71,7 +71,7 @@ class ResultCurves:
     title : str
         Title of the problem.
     x_label : str
-    curves : dict of Curve
+    curves : dict of AccuracyCurve
         By method, all over the same x.
     level : tuple of (str, float) or None
         A method that does not depend on x, and its accuracy.
@@ -82,7 +82,7 @@ class ResultCurves:
     problem: str
     title: str
     x_label: str
-    curves: dict[str, Curve]
+    curves: dict[str, AccuracyCurve]
     level: tuple[str, float] | None = None
     log_x: bool = False
 

@@ -10,7 +10,7 @@ from functools import partial
 from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.experiments import findings, measure
 from hedgerow.experiments.findings import MethodComparison
-from hedgerow.experiments.measure import Curve, Scores, compile_kernels, mean_and_spread
+from hedgerow.experiments.measure import AccuracyCurve, MethodScores, compile_kernels, mean_and_spread
 from hedgerow.experiments.plan import (
     BOOSTING,
     COMPARED,
@@ -19,8 +19,8 @@ from hedgerow.experiments.plan import (
     ONE_HOT,
     QUICK,
     UNDER_NOISE,
+    ExperimentPlan,
     Maker,
-    Plan,
     Problem,
     load_problems,
 )
@@ -82,7 +82,7 @@ def run_experiments(
 
 
 def run_plan(
-    plan: Plan,
+    plan: ExperimentPlan,
     *,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -92,7 +92,7 @@ def run_plan(
     """Run the experiments of a plan, see `run_experiments`."""
     problems, left_out = load_problems(plan, random_state)
     maker = Maker(plan.learners, plan.trees, plan.members, random_state, n_jobs)
-    results = [Results(problem, plan, maker) for problem in problems]
+    results = [ProblemResults(problem, plan, maker) for problem in problems]
     checked: list[findings.ClaimErrors] = []
     names = tuple(dict.fromkeys((*COMPARED, *UNDER_NOISE)))
     steps: list[Step] = [("compiling the kernels", partial(compile_kernels, problems, names, maker))]
@@ -115,15 +115,15 @@ def run_plan(
 
 
 @dataclass(eq=False)
-class Results:
+class ProblemResults:
     """Results on one problem, filled by its steps."""
 
     problem: Problem
-    plan: Plan
+    plan: ExperimentPlan
     maker: Maker
-    scores: dict[str, Scores] = field(default_factory=dict)
+    scores: dict[str, MethodScores] = field(default_factory=dict)
     level: float = 0.0  # accuracy of logistic regression on the folds of the figures
-    lines: dict[str, dict[str, Curve]] = field(default_factory=dict)
+    lines: dict[str, dict[str, AccuracyCurve]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         plan, seed = self.plan, self.maker.random_state
@@ -218,7 +218,11 @@ class Results:
 
 
 def _gather(
-    results: list[Results], checked: list[findings.ClaimErrors], left_out: list[str], seed: int, full: bool
+    results: list[ProblemResults],
+    checked: list[findings.ClaimErrors],
+    left_out: list[str],
+    seed: int,
+    full: bool,
 ) -> Experiments:
     found = [one.sentences() for one in results]
     sentences = {kind: tuple(sentence for one in found for sentence in one[kind]) for kind in found[0]}

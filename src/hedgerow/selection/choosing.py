@@ -26,7 +26,7 @@ from hedgerow.selection.methods import (
 )
 from hedgerow.selection.metrics import find_metric
 from hedgerow.selection.results import Choice, Trial
-from hedgerow.selection.search import Search
+from hedgerow.selection.search import MethodSearch
 from hedgerow.selection.splits import TrainingData
 from hedgerow.selection.threshold import FixedThresholdClassifier, check_threshold, positive_number
 from hedgerow.selection.weighted_ensemble import ordered_sum
@@ -133,7 +133,9 @@ def choose(
         check_method_parameters(name, task, options.parameters)
         given_rounds(name, options.parameters, has_order=data.order is not None)
     check_rounds_are_chosen(options.parameters)
-    search = Search(data, ranking, names, refused, budget, seed, n_jobs, progress, options, ensemble=ensemble)
+    search = MethodSearch(
+        data, ranking, names, refused, budget, seed, n_jobs, progress, options, ensemble=ensemble
+    )
     search.warm_up()
     search.start_clock()
     search.plan_rows()

@@ -19,12 +19,12 @@ from hedgerow.selection.final_fit import FinalModel, fit_ensemble, fit_final
 from hedgerow.selection.fit_limits import FitLimits
 from hedgerow.selection.predictions import Predictions
 from hedgerow.selection.results import Choice
-from hedgerow.selection.search import Search
+from hedgerow.selection.search import MethodSearch
 from hedgerow.selection.threshold import FixedThresholdClassifier, choose_threshold
 from hedgerow.selection.trials import TrialResult
 
 
-def finish(search: Search) -> Choice:
+def finish(search: MethodSearch) -> Choice:
     """Fit the best setting, or the members of an ensemble, to all rows, and explain the choice."""
     best = search.best
     assert best is not None  # noqa: S101 - try_all raises without one
@@ -56,7 +56,7 @@ def finish(search: Search) -> Choice:
     )
 
 
-def _try_ensemble(search: Search) -> EnsembleTrial | None:
+def _try_ensemble(search: MethodSearch) -> EnsembleTrial | None:
     """Choose the weights of an ensemble and compare it with the best trial; None if there is none."""
     candidates = search.candidates()
     samples = [one.sample for one in candidates if one.sample is not None]
@@ -68,7 +68,7 @@ def _try_ensemble(search: Search) -> EnsembleTrial | None:
 
 
 def _fit_best(
-    search: Search, best: TrialResult, tried: EnsembleTrial | None, limits: FitLimits
+    search: MethodSearch, best: TrialResult, tried: EnsembleTrial | None, limits: FitLimits
 ) -> FinalModel:
     """Fit the ensemble if it is better and there is time for two members; otherwise the best trial."""
     data, seed, n_jobs = search.data, search.seed, search.n_jobs
@@ -89,7 +89,7 @@ def _fit_best(
 
 
 def _with_threshold(
-    search: Search, final: FinalModel, tried: EnsembleTrial | None
+    search: MethodSearch, final: FinalModel, tried: EnsembleTrial | None
 ) -> tuple[Any, float | None]:
     """Return the model with the requested decision threshold, and the threshold."""
     if search.options.threshold is None:
@@ -103,7 +103,7 @@ def _with_threshold(
     return FixedThresholdClassifier.of(final.model, threshold, label), threshold
 
 
-def _reason(search: Search, best: TrialResult, final: FinalModel, tried: EnsembleTrial | None) -> str:
+def _reason(search: MethodSearch, best: TrialResult, final: FinalModel, tried: EnsembleTrial | None) -> str:
     """Explain the choice in sentences, first what the model is."""
     n_left = sum(map(len, search.queue.values())) - len(search.results)
     trials = [one.trial for one in search.results]

@@ -37,7 +37,7 @@ _ONE_ROUND = 1e-6  # seconds
 
 
 @dataclass(eq=False)
-class Search:
+class MethodSearch:
     """The state of a search; `choose` calls its methods in this order."""
 
     data: TrainingData
