@@ -23,13 +23,14 @@ from sklearn.preprocessing import StandardScaler
 
 import fuzz_cascades
 import hedgerow as hr
+import model_cases
 from cascade_files import large_seeds, small_seeds
 from hedgerow.container import unpack
 from hedgerow.io.checkpoints import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
 from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
-from hedgerow.theory import certify, optimize_votes, quantile_grid
-from model_cases import classes
+from hedgerow.theory import certify
+from model_cases import KINDS, classes, named, numbers, plain
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -47,125 +48,48 @@ class Seed:
     large: bool = False
 
 
-# --- rows
-
-
-def numbers(n=18, n_columns=2):
-    rng = np.random.default_rng(n)
-    X = rng.normal(size=(n, n_columns))
-    X[3, 0] = np.nan
-    return X, np.nan_to_num(X[:, 0]) + X[:, 1] ** 2
-
-
-def plain(n_classes=None, n=18):
-    X, signal = numbers(n)
-    return X, signal if n_classes is None else classes(signal, n_classes)
-
-
-def pairs():
-    X, signal = plain()
-    return X, np.stack([signal, signal**2], axis=1)
-
-
-def coloured(n_classes=None, n=18):
-    """Two numeric columns and one of colours."""
-    X, signal = numbers(n)
-    which = np.arange(n) % 3
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    frame["colour"] = pd.Categorical(np.array(["blue", "green", "red"])[which])
-    signal = signal + which
-    if n_classes is None:
-        return frame, signal
-    return frame, np.array(["no", "perhaps", "yes"])[classes(signal, n_classes)]
-
-
 # --- models
 
-FEW = {"n_estimators": 2}
 DRAWN = {"n_estimators": 2, "random_state": 0}
-OOB = {"n_estimators": 5, "random_state": 0, "oob_score": True}
-TREE = {"n_estimators": 2, "max_leaf_nodes": 4, "min_samples_leaf": 2}
-
-MODELS = {
-    "gradient": lambda: (hr.GradientBoostingClassifier(**TREE), *plain(2)),
-    "gradient, colours": lambda: (hr.GradientBoostingClassifier(random_state=3, **TREE), *coloured(3)),
-    "gradient of numbers": lambda: (
-        hr.GradientBoostingRegressor(loss="huber", subsample=0.9, **TREE), *plain(),
-    ),
-    "gradient, stopped": lambda: (
-        hr.GradientBoostingRegressor(early_stopping=True, n_iter_no_change=1, random_state=1, **TREE),
-        *coloured(),
-    ),
-    "adaboost": lambda: (hr.AdaBoostClassifier(**FEW), *plain(2)),
-    "adaboost samme": lambda: (hr.AdaBoostClassifier(algorithm="samme", **FEW), *coloured(3)),
-    "adaboost real": lambda: (hr.AdaBoostClassifier(algorithm="real", **FEW), *coloured(2)),
-    "adaboost gentle, grid": lambda: (
-        hr.AdaBoostClassifier(
-            hr.DecisionStump(bin_edges=quantile_grid(plain(3)[0], max_bins=4)), algorithm="gentle", **FEW
-        ),
-        *plain(3),
-    ),
-    "logitboost": lambda: (hr.LogitBoostClassifier(**FEW), *coloured(3)),
-    "anyboost": lambda: (hr.AnyBoostClassifier(cost="sigmoid", **FEW), *plain(2)),
-    "adaboost.r2": lambda: (hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), **FEW), *coloured()),
-    "schapire": lambda: (hr.SchapireBoostClassifier(random_state=0), *plain(2, 40)),
-    "forest": lambda: (hr.RandomForestClassifier(**OOB), *plain(2)),
-    "forest, colours": lambda: (hr.RandomForestClassifier(max_depth=2, **DRAWN), *coloured(3)),
-    "forest of numbers": lambda: (hr.RandomForestRegressor(min_samples_leaf=2, **OOB), *coloured()),
-    "forest of pairs": lambda: (hr.RandomForestRegressor(max_depth=2, **DRAWN), *pairs()),
-    "extra trees": lambda: (hr.ExtraTreesClassifier(max_depth=2, **DRAWN), *plain(3)),
-    "extra trees of numbers": lambda: (hr.ExtraTreesRegressor(max_depth=2, **DRAWN), *plain()),
-    "bag": lambda: (hr.BaggingClassifier(hr.DecisionStump(), **OOB), *coloured(2)),
-    "bag, few rows": lambda: (hr.BaggingClassifier(max_samples=2, n_estimators=3, random_state=0), *plain(2)),
-    "bag of boosters": lambda: (
-        hr.BaggingClassifier(hr.GradientBoostingClassifier(**TREE), voting="soft", **DRAWN), *plain(2),
-    ),
-    "bag of numbers": lambda: (
-        hr.BaggingRegressor(hr.DecisionTreeRegressor(max_depth=1), bootstrap=False, max_features=1, **DRAWN),
-        *plain(),
-    ),
-    "tree": lambda: (hr.DecisionTreeClassifier(max_depth=2), *coloured(3)),
-    "tree of numbers": lambda: (hr.DecisionTreeRegressor(max_depth=2), *plain()),
-    "stump": lambda: (hr.DecisionStump(), *plain(2)),
-    "weighted ensemble": lambda: (
-        WeightedEnsembleClassifier(
-            [hr.RandomForestClassifier(max_depth=2, **DRAWN), hr.AdaBoostClassifier(**FEW)], weights=[3, 1]
-        ),
-        *plain(2),
-    ),
-    "weighted ensemble of numbers": lambda: (
-        WeightedEnsembleRegressor(
-            [hr.GradientBoostingRegressor(**TREE), hr.DecisionTreeRegressor(max_depth=2)]
-        ),
-        *coloured(),
-    ),
-}  # fmt: skip
-
-
-def voted():
-    """A forest whose votes are optimized on rows outside of its training rows."""
-    X, y = plain(2, 60)
-    forest = hr.RandomForestClassifier(max_depth=1, **DRAWN).fit(X[:20], y[:20])
-    return optimize_votes(forest, X[20:], y[20:]), X
-
-
-CHECKPOINTED = (
-    *("gradient", "gradient, stopped", "adaboost", "adaboost gentle, grid", "logitboost", "anyboost"),
-    *("adaboost.r2", "schapire", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
+GRADIENT = (
+    *("two classes", "three classes, categories, names", "huber", "constraints", "sampling", "symmetric"),
+    *("early stopping", "target statistics", "without trees"),
 )
+CHECKPOINTED = (
+    *("gradient", "gradient of numbers", "adaboost", "adaboost on a grid", "logitboost", "anyboost"),
+    *("adaboost.r2", "three", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
+)
+
+
+def few_rounds(model):
+    """Parameters for a small file; with out-of-bag results, every row needs trees without it."""
+    if not hasattr(model, "n_estimators"):
+        return {}
+    return {"n_estimators": 5 if getattr(model, "oob_score", False) else 2}
+
+
+def ensemble(kind, data, *members):
+    X, y = data
+    return kind(list(members)).fit(X, y), X
 
 
 @cache
 def fitted():
     """Every model by name, with its rows."""
-    models = {}
-    for name, make in MODELS.items():
-        model, X, y = make()
-        with warnings.catch_warnings():  # with few trees some rows have no out-of-bag prediction
-            warnings.simplefilter("ignore", UserWarning)
-            models[name] = model.fit(X, y), X[:5]
-    model, X = voted()
-    return models | {"forest, voted": (model, X[:5])}
+    with warnings.catch_warnings():  # with few trees some rows have no out-of-bag prediction
+        warnings.simplefilter("ignore", UserWarning)
+        found = {name: model_cases.fit(name, **few_rounds(make()[0]))[:2] for name, make in KINDS.items()}
+    forest, stumps = (
+        hr.RandomForestClassifier(2, max_depth=2, random_state=0),
+        hr.AdaBoostClassifier(n_estimators=2),
+    )
+    trees = hr.GradientBoostingRegressor(n_estimators=2), hr.DecisionTreeRegressor(max_depth=2)
+    found |= {name: model_cases.fitted(name)[:2] for name in GRADIENT} | {
+        "forest, voted": model_cases.reweighted()[:2],
+        "weighted ensemble": ensemble(WeightedEnsembleClassifier, plain(2), forest, stumps),
+        "weighted ensemble of numbers": ensemble(WeightedEnsembleRegressor, named(), *trees),
+    }
+    return {name: (model, X[:5]) for name, (model, X) in found.items()}
 
 
 # --- files of each format
@@ -174,11 +98,11 @@ def fitted():
 @cache
 def current():
     """Files of all models; one has a card, one a certificate."""
-    X, y = plain(2, 30)
+    X, signal = numbers(60, seed=5)
     seeds = []
     for name, (model, rows) in fitted().items():
         card = {"title": name, "rows": [18, 2.5, None]} if name == "stump" else None
-        certificate = certify(model, X, y) if name == "gradient" else None
+        certificate = certify(model, X, classes(signal, 2)) if name == "two classes" else None
         seeds.append(Seed(name, to_bytes(model, card, certificate), rows))
     return seeds
 
@@ -206,7 +130,9 @@ def foreign():
         "adaboost of bayes": hr.AdaBoostClassifier(GaussianNB(), **DRAWN).fit(X, y),
         "bag of lines": hr.BaggingRegressor(line, **DRAWN).fit(X, X[:, 0]),
         "bag of logistic": hr.BaggingClassifier(LogisticRegression(), **DRAWN).fit(X, y),
-        "gradient of ridge": hr.GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
+        "gradient of ridge": hr.GradientBoostingRegressor(
+            estimator=Ridge(), n_estimators=2, random_state=0
+        ).fit(X, X[:, 0]),
         "schapire of bayes": hr.SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
     }
     made = [Seed(name, to_bytes(model), X[:5], foreign=True) for name, model in models.items()]
@@ -240,7 +166,7 @@ def checkpoints():
         for number, name in enumerate(CHECKPOINTED):
             path = Path(folder) / str(number)
             fit_with_checkpoint(name)(path)
-            _, X, _ = MODELS[name]()
+            _, X, _ = KINDS[name]()
             resume = fit_with_checkpoint(name, 1)
             seeds.append(Seed(name, path.read_bytes(), X[:5], read_checkpoint, resume=resume))
     return seeds
@@ -248,7 +174,8 @@ def checkpoints():
 
 def fit_with_checkpoint(name, more=0):
     """Return a function that fits a model with `more` additional rounds and a checkpoint."""
-    made, X, y = MODELS[name]()
+    made, X, y = KINDS[name]()
+    made.set_params(**few_rounds(made))
     if hasattr(made, "random_state"):
         made.random_state = 0  # a checkpoint stores the seed
     if hasattr(made, "n_estimators"):
