@@ -393,6 +393,61 @@ CASES = {
     "title above two columns": Case(
         "a.csv", lines("My list", "name,qty", "Ann,1", "Bob,2"), {"name": ["Ann", "Bob"], "qty": [1, 2]}
     ),
+    "title with as many cells as columns": Case(
+        "a.csv",
+        lines("Report; generated 2024; by Ann", "", "a;b;c", "1;x;2,5", "2;y;3,5"),
+        {"a": [1, 2], "b": ["x", "y"], "c": [2.5, 3.5]},
+        says=("1 line above the header left out: 'Report  generated 2024  by Ann'",),
+    ),
+    "title with as many cells as columns, above separators": Case(
+        "a.csv", lines("Report;2024;Ann", ";;", "a;b;c", "1;x;2", "2;y;3"), {"a": [1, 2], "c": [2, 3]}
+    ),
+    "a blank line below the header": Case(
+        "a.csv", lines("name,qty", "", "Ann,n/a", "Bob,2"), {"name": ["Ann", "Bob"], "qty": [None, 2]}
+    ),
+    "a blank line between texts": Case(
+        "a.csv",
+        lines("name,hue", "", "Ann,red", "Bob,blue"),
+        {"name": ["Ann", "Bob"], "hue": ["red", "blue"]},
+    ),
+    "a blank line below rows": Case(
+        "a.csv", lines("a,b", "x,1", "y,2", "", "z,w", "u,3"), {"a": ["x", "y", "z", "u"]}
+    ),
+    "title with commas above two columns": Case(
+        "a.csv",
+        lines("Sales, all regions, 2024", "name,qty", "Ann,1", "Bob,2"),
+        {"name": ["Ann", "Bob"], "qty": [1, 2]},
+        says=("1 line above the header left out: 'Sales  all regions  2024'",),
+    ),
+    "trailing separator of the header above texts": Case(
+        "a.csv", lines("a,b,", "x,y", "z,w"), {"a": ["x", "z"], "b": ["y", "w"]}
+    ),
+    "header of two rows": Case(
+        "a.csv",
+        lines(",2023,,2024,", "name,a,b,a,b", "Ann,1,2,3,4", "Bob,5,6,7,8"),
+        {"name": ["Ann", "Bob"], "2023 a": [1, 5], "2023 b": [2, 6], "2024 a": [3, 7], "2024 b": [4, 8]},
+        says=("The names of two rows are joined, such as '2023 a'.",),
+    ),
+    "header of two rows below a title": Case(
+        "a.csv",
+        lines("Sales of all regions", "", "Region,Men,,Women,", ",n,kg,n,kg", "x,1,2,3,4", "y,5,6,7,8"),
+        {"Region": ["x", "y"], "Men n": [1, 5], "Women kg": [4, 8]},
+    ),
+    "header of two rows with years below": Case(
+        "a.csv",
+        lines("|Sales||Cost|", "name|2023|2024|2023|2024", "x|1|2|3|4", "y|5|6|7|8"),
+        {"name": ["x", "y"], "Sales 2023": [1, 5], "Cost 2024": [4, 8]},
+    ),
+    "header of two rows that repeats the groups": Case(
+        "a.csv",
+        lines(",A,A,B", "k,n,m,n", "x,1,2,3", "y,4,5,6"),
+        {"k": ["x", "y"], "A n": [1, 4], "B n": [3, 6]},
+    ),
+    "row of units below a column without name": Case(
+        "a.csv",
+        lines(",mass,weight", "nr,kg,kg", "1,2,3", "2,3,4"),
+        {"column_1": [1, 2], "mass": [2, 3], "weight": [3, 4]},
+    ),
     "comments above the header": Case(
         "a.csv",
         lines("# exported by probe 7", "# station: 12", "t,v,w", "1,2,3", "2,3,4"),
@@ -506,6 +561,22 @@ CASES = {
         workbook({"cars": [["Cars"], [], ["hue", "n"], ["red", 1], ["blue", "n/a"], ["Total", 1]]}),
         {"hue": ["red", "blue"], "n": [1, None]},
         says=("'Cars'", "'Total 1'", "'n/a' is read as missing in 'n' (1 row)"),
+    ),
+    "workbook with a title as wide as the table, and a header of two rows": Case(
+        "a.xlsx",
+        workbook(
+            {
+                "a": [["Report", "of", "us"], [], ["Qty", "Hue", "Size"], [1, "x", 2], [3, "y", 4]],
+                "b": [[None, 2023, None], ["n", "a", "b"], ["x", 1, 2], ["y", 3, 4]],
+            }
+        ),
+        {"Qty": [1, 3], "Hue": ["x", "y"], "Size": [2, 4]},
+    ),
+    "sheet with a header of two rows": Case(
+        "a.xlsx",
+        workbook({"a": [["x"], [1]], "b": [[None, 2023, None], ["n", "a", "b"], ["x", 1, 2], ["y", 3, 4]]}),
+        {"n": ["x", "y"], "2023 a": [1, 3], "2023 b": [2, 4]},
+        path="a.xlsx::b",
     ),
     "first sheet of several": Case(
         "a.xlsx",

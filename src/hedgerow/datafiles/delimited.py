@@ -94,19 +94,21 @@ def read_header(data: bytes) -> Header:
     whole = len(head) == len(data) - start
     separator = stated[1].decode() if stated else _separator(text, whole=whole)
     reader = LineReader(data, start)
-    rows, ends = [], []
+    rows, ends, gaps = [], [], set()
     try:
         for row in csv.reader(reader, delimiter=separator):
             if row and (len(row) > 1 or row[0].strip()):
                 rows.append(row)
                 ends.append((reader.offset, reader.lines))
+            else:
+                gaps.add(len(rows))
             if len(rows) > _SNIFFED_LINES or reader.offset > start + _SNIFFED_BYTES:
                 break
     except (csv.Error, UnicodeDecodeError) as error:
         if not rows:
             raise DataFileError(f"its first line is not a header of names ({one_line(error, 80)})") from error
     complete = reader.offset >= len(data)
-    layout = find_layout(rows[: len(rows) - _n_footers(rows)] if complete else rows)
+    layout = find_layout(rows[: len(rows) - _n_footers(rows)] if complete else rows, gaps)
     first, above = ends[layout.first - 1]
     stop, findings = _without_footers(data, first, separator, len(layout.names))
     return Header(layout.names, separator, first, stop, lines + above, [*layout.findings, *findings])

@@ -1,14 +1,15 @@
 """Find the header of a table among its first rows: below titles, above a row of units, with repaired names.
 
 Rows are lists of texts, from delimited text or from a sheet of a workbook. A title is a row above the
-header with one text, or with fewer fields than the rows have; above an empty row, it may have several texts,
-in at most half of the columns. A row of units stands below the header: where
+header with one text, or with fewer or more fields than the rows have; above an empty row, it may have several
+texts, in at most half of the columns, or in all if the row below the empty one names columns of numbers. A
+header may have two rows: the upper one names groups of columns. A row of units stands below the header: where
 the other rows hold numbers, it holds (kg), m/s or %.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from hedgerow.datafiles.errors import DataFileError, format_value
@@ -46,22 +47,27 @@ class Layout(NamedTuple):
     findings: list[Finding]
 
 
-def find_layout(rows: Sequence[Sequence[str]]) -> Layout:
-    """Find the header among the first rows of a table.
+def find_layout(rows: Sequence[Sequence[str]], gaps: Collection[int] = ()) -> Layout:
+    """Find the header among the first rows of a table; `gaps` are positions of rows below empty lines.
 
     >>> layout = find_layout([["Sales 2024"], ["name", "kg", "kg"], ["Ann", "1", "2"], ["Bob", "3", "4"]])
     >>> layout.header, layout.names
     (1, ('name', 'kg', 'kg_2'))
     """
     findings: list[Finding] = []
-    header = _header(rows)
+    header = _header(rows, gaps)
     if header:
         shown = ", ".join(format_value(" ".join(filter(None, row))) for row in rows[:header][:2])
         lines = "line" if header == 1 else "lines"
         findings.append(Finding(f"{header} {lines} above the header left out: {shown}."))
-    fields = _fitted([field.strip() for field in rows[header]], rows[header + 1 :], findings)
+    fields, first = [field.strip() for field in rows[header]], header + 1
+    if _is_group_row(rows, header):
+        fields = _joined(fields, rows[first])
+        first += 1
+        example = next(name for name in fields if " " in name)
+        findings.append(Finding(f"The names of two rows are joined, such as {format_value(example)}."))
+    fields = _fitted(fields, rows[first:], findings)
     names = _names(fields, findings)
-    first = header + 1
     if _is_rule(rows, first) or _is_units(rows, first):
         shown = format_value(", ".join(filter(None, rows[first])))
         findings.append(Finding(f"The row below the header holds units, {shown}; it is left out."))
@@ -109,21 +115,92 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
-def _header(rows: Sequence[Sequence[str]]) -> int:
+def _header(rows: Sequence[Sequence[str]], gaps: Collection[int]) -> int:
     """Return the position of the header: 0 unless the rows above another one are titles."""
     width = _width(rows)
+    if below := _header_below_gap(rows, gaps, width):
+        return below
     empty = _empty_row(rows[:_MAX_TITLES], width)
+    has_long = False
     for position, row in enumerate(rows[: _MAX_TITLES + 1]):
         filled = [cell for cell in row if cell.strip()]
+        if len(row) == width and _is_group_row(rows, position):
+            return position
         if position and len(row) in (width, width - 1) and 2 * len(filled) > width:
             complete = width > 2 or len(filled) == width
             is_value = any(is_number(cell) and not (width > 2 and _YEAR.fullmatch(cell)) for cell in filled)
-            return position if complete and not is_value else 0
+            is_header = complete and not is_value and (not has_long or _names_numbers(rows, position))
+            return position if is_header else 0
         is_short = len(row) < width - 1 or (len(row) < width and width == 2)
+        is_long = len(row) > width and bool(row[-1].strip())
+        has_long |= is_long
         one_text = len(filled) == 1 and bool(row[0].strip())
-        if width < 2 or not (is_short or one_text or not filled or position < empty):
+        if width < 2 or not (is_short or is_long or one_text or not filled or position < empty):
             return 0
     return 0
+
+
+def _header_below_gap(rows: Sequence[Sequence[str]], gaps: Collection[int], width: int) -> int:
+    """Return the last row below a gap that names numbers, with at most one full row above, or 0."""
+    found = n_full = 0
+    for position, row in enumerate(rows[: _MAX_TITLES + 1]):
+        cells = [cell.strip() for cell in row]
+        is_below_gap = position in gaps or (position > 0 and not any(map(str.strip, rows[position - 1])))
+        is_full = len(row) == width and all(cells)
+        is_names = is_full and len(set(cells)) == width > 1 and not any(map(is_number, cells))
+        if is_below_gap and position and is_names and n_full <= 1 and _names_numbers(rows, position):
+            found = position
+        n_full += is_full
+    return found
+
+
+def _names_numbers(rows: Sequence[Sequence[str]], position: int) -> bool:
+    """Return whether a row holds texts, none of them a marker, and one above a column of numbers."""
+    cells = [cell.strip() for cell in rows[position]]
+    if any(cell and cell.casefold() in _NO_UNITS for cell in cells):
+        return False
+    columns = (_below(rows, position, column) for column in range(len(cells)))
+    return any(
+        cell and not is_number(cell) and known and all(map(is_number, known))
+        for cell, known in zip(cells, columns, strict=True)
+    )
+
+
+def _below(rows: Sequence[Sequence[str]], position: int, column: int) -> list[str]:
+    """Return the texts of a column below a row."""
+    below = rows[position + 1 : position + 30]
+    return [row[column] for row in below if column < len(row) and row[column].strip()]
+
+
+def _is_group_row(rows: Sequence[Sequence[str]], position: int) -> bool:
+    """Return whether a row names groups of columns, some wider than one, above another row of names."""
+    if len(rows) < position + 3 or len(rows[position]) != len(rows[position + 1]):
+        return False
+    upper, lower = ([cell.strip() for cell in row] for row in rows[position : position + 2])
+    filled, named = list(filter(None, upper)), list(filter(None, lower))
+    is_named = all(above or below for above, below in zip(upper, lower, strict=True))
+    if not filled or len(filled) == len(upper) or not is_named:
+        return False
+    repeats = len(set(named)) < len(named)
+    starts = [column for column, cell in enumerate(upper) if cell]
+    widths = [stop - start for start, stop in zip(starts, [*starts[1:], len(upper)], strict=True)]
+    if max(widths) < 2 and len(set(filled)) == len(filled):
+        return False
+    if not repeats and (2 * len(filled) > len(upper) or (upper[0] and lower[0])):
+        return False
+    if any(is_number(cell) and not _YEAR.fullmatch(cell) for cell in (*filled, *named)):
+        return False
+    return _names_numbers(rows, position + 1) or (repeats and any(map(_YEAR.fullmatch, named)))
+
+
+def _joined(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
+    """Return the names of groups and columns in one: 2023 a."""
+    names, group = [], ""
+    for above, below in zip(upper, lower, strict=True):
+        group = above or group
+        names.append(f"{group} {below.strip()}".strip() if below.strip() else above)
+        group = group if below.strip() else ""
+    return names
 
 
 def _empty_row(rows: Sequence[Sequence[str]], width: int) -> int:
@@ -212,12 +289,11 @@ def _is_rule(rows: Sequence[Sequence[str]], first: int) -> bool:
 
 def _is_units(rows: Sequence[Sequence[str]], first: int) -> bool:
     """Return whether a row holds units: texts where all other rows hold numbers."""
-    values = rows[first + 1 : first + 30]
-    if len(values) < 2 or any(map(is_number, rows[first])):
+    if len(rows) < first + 3 or any(map(is_number, rows[first])):
         return False
     units = 0
     for column, text in enumerate(cell.strip() for cell in rows[first]):
-        known = [row[column] for row in values if column < len(row) and row[column].strip()]
+        known = _below(rows, first, column)
         if text and known and all(map(is_number, known)):
             if text.casefold() in _NO_UNITS or not _UNIT.fullmatch(text):
                 return False

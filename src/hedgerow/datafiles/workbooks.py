@@ -30,10 +30,10 @@ def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list
     sheet : str, optional
         The name of a sheet.
     """
-    rows, findings = _rows(data, sheet)
+    rows, gaps, findings = _rows(data, sheet)
     if not rows:
         raise DataFileError("the sheet is empty")
-    layout = find_layout([[_text(cell) for cell in row] for row in rows[:_FIRST_ROWS]])
+    layout = find_layout([[_text(cell) for cell in row] for row in rows[:_FIRST_ROWS]], gaps)
     body = rows[layout.first :]
     footers = 0
     width = len(layout.names)
@@ -51,8 +51,8 @@ def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list
     return pa.table(columns, names=list(layout.names)), [*findings, *layout.findings]
 
 
-def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], list[Finding]]:
-    """Return the rows of a sheet that are not empty, as wide as its last column."""
+def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], set[int], list[Finding]]:
+    """Return the rows of a sheet that are not empty, equally wide, and the positions below empty ones."""
     openpyxl = require_extra("openpyxl", extra="cli")
     findings: list[Finding] = []
     try:
@@ -68,13 +68,19 @@ def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], list[F
                 )
             page = book[sheet or names[0]]
             page.reset_dimensions()  # those that a file states may be wrong
-            rows = [row for row in page.iter_rows(values_only=True) if any(map(_text, row))]
+            rows: list[tuple[Any, ...]] = []
+            gaps = set()
+            for row in page.iter_rows(values_only=True):
+                if any(map(_text, row)):
+                    rows.append(row)
+                else:
+                    gaps.add(len(rows))
     except DataFileError:
         raise
     except Exception as error:  # damaged files make openpyxl raise errors of many kinds
         raise DataFileError(f"it begins as a workbook but is damaged ({one_line(error, 80)})") from error
     width = max((1 + number for row in rows for number, cell in enumerate(row) if _text(cell)), default=0)
-    return [(*row, *[None] * (width - len(row)))[:width] for row in rows], findings
+    return [(*row, *[None] * (width - len(row)))[:width] for row in rows], gaps, findings
 
 
 def _check_sheet(sheet: str | None, names: list[str]) -> None:
