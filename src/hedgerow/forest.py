@@ -100,8 +100,8 @@ class Forest(PickledWithoutCache):
         arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
         return Forest(**arrays)
 
-    def every(self, first: int, size: int, step: int) -> "Forest":
-        """Return the trees first to first + size - 1 of every `step` trees."""
+    def select_strided(self, first: int, size: int, step: int) -> "Forest":
+        """Return the trees whose number modulo `step` is from `first` to first + size - 1."""
         trees = np.arange(self.n_trees)
         chosen = (trees % step >= first) & (trees % step < first + size)
         nodes = np.repeat(chosen, np.diff(self.starts))
@@ -294,7 +294,7 @@ class TreeModel(PickledWithoutCache):
         if self.fold_starts is None:
             return self
         n_outputs = len(self.start)
-        trees = self.forest.every(fold * n_outputs, n_outputs, self.trees_per_round)
+        trees = self.forest.select_strided(fold * n_outputs, n_outputs, self.trees_per_round)
         trees = replace(trees, value=trees.value * self.n_folds)
         return TreeModel(self.fold_starts[fold], self.bins, trees)
 

@@ -46,6 +46,9 @@ class Scores(EvaluationRows):
         """Return the weighted mean of the loss at the current scores."""
         return self.loss.mean_loss(self.y, self.raw, self.weight)
 
+    def close(self) -> None:
+        """Do nothing: all is in memory."""
+
     def allocate_gradients(self, team: Team, *, newton: bool = True) -> None:
         """Allocate the arrays of `gradients`, which are reused for every round."""
         self._team, self._gradient = team, np.empty_like(self.raw)

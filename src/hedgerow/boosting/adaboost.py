@@ -30,7 +30,6 @@ from hedgerow.boosting.weak_learners import (
     RowWeights,
     Targets,
     probability_directions,
-    split_error,
     vote_directions,
 )
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
@@ -38,6 +37,13 @@ from hedgerow.threads import Team
 
 _SIGNS = np.array([-1.0, 1.0])
 _SMOOTHING_ROWS = 4.0
+
+
+def split_error(fitted: Any) -> tuple[int, int]:
+    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
+    sums: list[list[int]] = fitted.sums.tolist()
+    right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
+    return right, sum(map(sum, sums)) - right
 
 
 class VoteRule(AdaBoostRule):

@@ -323,7 +323,8 @@ class AdaBoostRule(abc.ABC):
         """Go back to the weights after the rounds of a truncated model."""
         self.train.raw = ensemble.train_scores(model)
         self.statistics = self.statistics.first(model.n_rounds)
-        self._discard_restart()  # it may have happened in a later round
+        # a restart may have happened in a later round
+        self._restart_draw, self._restart_factor, self._restart_scores = -1, None, None
         self.resume(model, ensemble)
         self.distribution = self.reweight()
 
@@ -360,9 +361,6 @@ class AdaBoostRule(abc.ABC):
         self._restart_factor = self.weights.factor * -uniform
         self.distribution = self.reweight()
 
-    def _discard_restart(self) -> None:
-        self._restart_draw, self._restart_factor, self._restart_scores = -1, None, None
-
     # --- helpers of the rules
 
     @property
@@ -379,12 +377,10 @@ class AdaBoostRule(abc.ABC):
         raw, classes = self.train.raw, self.train.classes
         restarted = self._restart_scores is not None
         reused = None if restarted else vars(self).get("distribution")  # the old D is not used any more
-        distribution, self._shift = self.weights.exponential_distribution(
-            raw, classes, steepness, into=reused
-        )
-        self._mean = distribution.total / self.initial_total
+        found, self._shift = self.weights.exponential_distribution(raw, classes, steepness, into=reused)
+        self._mean = found.total / self.initial_total
         if not restarted:
-            return distribution
+            return found
         raw = self.scores_since_restart()
         return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
 

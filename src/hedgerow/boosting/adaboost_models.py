@@ -24,7 +24,7 @@ from hedgerow.forest import TreeModel
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.adaboost import update_medians
 from hedgerow.kernels.cpu.forest import find_leaves
-from hedgerow.kernels.cpu.gradients import leaf_quantiles
+from hedgerow.kernels.cpu.quantiles import weighted_quantiles
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import MemberSum, predict_classes, predict_probabilities, predict_values
 from hedgerow.system_memory import require_memory
@@ -102,7 +102,7 @@ def weighted_medians(values: Floats, weights: Sequence[float]) -> Floats:
     n_rows, n_members = values.shape
     starts = np.arange(n_rows + 1, dtype=np.int64) * n_members
     flat = np.array(values, order="C").reshape(-1)  # a copy: the kernel reorders it
-    medians: Floats = leaf_quantiles(flat, np.tile(whole_weights(weights), n_rows), starts, 0.5)
+    medians: Floats = weighted_quantiles(flat, np.tile(whole_weights(weights), n_rows), starts, 0.5)
     return medians
 
 

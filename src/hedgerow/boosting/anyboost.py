@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
+from hedgerow.boosting.adaboost import split_error
 from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoredRows, ScoreUpdate, Step
 from hedgerow.boosting.adaboost_members import FittedMember
 from hedgerow.boosting.costs import MarginCost
@@ -29,7 +30,6 @@ from hedgerow.boosting.weak_learners import (
     Distribution,
     NumericTargets,
     Targets,
-    split_error,
     vote_directions,
 )
 from hedgerow.kernels.cpu.elementary import log

@@ -14,6 +14,7 @@ to each of them, which assigns every row to a leaf; `adaboost_members` fits esti
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,11 +64,7 @@ class RowWeights:
     """The sample weights of the training rows, and the computation of distributions from them."""
 
     def __init__(
-        self,
-        sample_weight: Floats | None,
-        n_rows: int,
-        validation_rows: RowNumbers | None,
-        team: Team,
+        self, sample_weight: Floats | None, n_rows: int, validation_rows: RowNumbers | None, team: Team
     ) -> None:
         self.n_rows, self.team = n_rows, team
         self.counts: Integers | None = None  # copies of the rows, for bins; None if all are one
@@ -120,10 +117,11 @@ class RowWeights:
         self._check_total(total)
         rounded, copies = np.empty(self.n_rows, np.int64) if into is None else into, self.copies
         scale = WHOLE / total
-        self.team.over_rows(
-            self.n_rows, lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b])
-        )
+        self._over_rows(lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b]))
         return Distribution(weight, rounded, total)
+
+    def _over_rows(self, task: Callable[[int, int], Any], chunk_rows: int | None = None) -> None:
+        self.team.over_rows(self.n_rows, task, chunk_rows)
 
     def _check_total(self, total: float) -> None:
         if not (total > 0.0 and math.isfinite(total)):
@@ -136,11 +134,10 @@ class RowWeights:
         # The inverse of a subnormal number overflows.
         scale, unit = WHOLE / self.sum(weight), min(1.0 / largest, sys.float_info.max) if largest else 0.0
         first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
-        self.team.over_rows(
-            self.n_rows,
+        self._over_rows(
             lambda a, b: round_moments(
                 weight[a:b], target[a:b], copies[a:b], scale, unit, first[a:b], second[a:b]
-            ),
+            )
         )
         return first, second
 
@@ -159,12 +156,9 @@ class RowWeights:
         factor = self.plain_factor if factor is None else factor
         out = np.empty(self.n_rows) if into is None else into
         tops: list[float] = []
-        self.team.over_rows(
-            self.n_rows,
-            lambda a, b: tops.append(fill_exponents(raw, classes, steepness, factor, out, a, b)),
-        )
+        self._over_rows(lambda a, b: tops.append(fill_exponents(raw, classes, steepness, factor, out, a, b)))
         shift = max(tops)
-        self.team.over_rows(self.n_rows, lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
+        self._over_rows(lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
         return out, shift
 
     def exponential_distribution(
@@ -193,11 +187,8 @@ class RowWeights:
         The sum has about 100 bits before it is rounded: it does not depend on threads or the order of rows,
         and a weight of 2 gives the same sum as two copies of the row.
         """
-        sums: list[float] = []
-        copies = self.copies
-        self.team.over_rows(
-            self.n_rows, lambda a, b: sums.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
-        )
+        sums, copies = list[float](), self.copies
+        self._over_rows(lambda a, b: sums.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS)
         return math.fsum(sums)
 
     def normalized(self, weight: Floats, *, in_place: bool = False) -> Floats:
@@ -246,9 +237,6 @@ class NumericTargets:
 
 
 Targets = ClassTargets | NumericTargets
-
-
-# --- rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +292,9 @@ class FittedTree:
 
     def apply(self, rows: Any) -> LeafIds:
         """Return the leaves of other rows, encoded by the ensemble, or of a `RowSubset`."""
-        if isinstance(rows, RowSubset):
-            subset: LeafIds = self.leaf_ids[rows.numbers]
-            return subset
-        leaf_ids: LeafIds = rows.leaf_ids(self.tree)
-        return leaf_ids
+        in_training = isinstance(rows, RowSubset)
+        found: LeafIds = self.leaf_ids[rows.numbers] if in_training else rows.leaf_ids(self.tree)
+        return found
 
 
 # --- directions in score space
@@ -333,13 +319,6 @@ def probability_directions(probabilities: Floats, floor: float) -> Floats:
         mean += of_class
     directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
     return directions
-
-
-def split_error(fitted: Any) -> tuple[int, int]:
-    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
-    sums: list[list[int]] = fitted.sums.tolist()
-    right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
-    return right, sum(map(sum, sums)) - right
 
 
 # --- learners
@@ -377,10 +356,7 @@ class WeakTreeLearner:
     """Fits trees on codes; with a `resampler` to rows drawn by the distribution, not to weighted rows."""
 
     def __init__(
-        self,
-        grower: WeakGrower | ShardedWeakGrower,
-        weights: RowWeights,
-        resampler: Resampler | None = None,
+        self, grower: WeakGrower | ShardedWeakGrower, weights: RowWeights, resampler: Resampler | None = None
     ) -> None:
         self.grower, self.weights, self.resampler = grower, weights, resampler
 
@@ -396,7 +372,7 @@ class WeakTreeLearner:
     def _fit_classes(self, targets: ClassTargets, index: int) -> FittedTree:
         weight = targets.distribution.rounded
         if self.resampler is not None:
-            weight = _row_counts(self.resampler.draw(weight, index), len(weight))
+            weight = np.bincount(self.resampler.draw(weight, index), minlength=len(weight))
         sample = Sample(weight, _NO_INTEGERS, targets.classes)
         tree, leaf_ids = self.grower.grow_with_leaf_ids(sample, len(targets.labels))
         sums = sample_sums = tree.sums
@@ -409,7 +385,7 @@ class WeakTreeLearner:
         values, max_abs = targets.values, targets.max_abs
         weight, moment = self.weights.moments(targets.weight, values, max_abs)
         if self.resampler is not None:
-            counts = _row_counts(self.resampler.draw(weight, index), len(weight))
+            counts = np.bincount(self.resampler.draw(weight, index), minlength=len(weight))
             unit = min(_TARGET_STEPS / (max_abs or 1.0), sys.float_info.max)
             weight, moment = counts * _TARGET_STEPS, counts * np.rint(values * unit).astype(np.int64)
         tree, leaf_ids = self.grower.grow_with_leaf_ids(Sample(weight, moment, _NO_CLASSES), 2)
@@ -417,7 +393,3 @@ class WeakTreeLearner:
             values = values[self.weights.rows]
         target_range = max_abs, float(values.min()), float(values.max())
         return FittedTree(tree, leaf_ids, tree.sums, tree.sums, target_range)
-
-
-def _row_counts(drawn: Integers, n_rows: int) -> Integers:
-    return np.bincount(drawn, minlength=n_rows).astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.kernels.cpu.gradients import leaf_quantiles
+from hedgerow.kernels.cpu.quantiles import weighted_quantiles
 
 _MAX_ITERATIONS = 100  # Newton needs about 6; bisection to the last bit about 60
 _MAX_BISECTIONS = 1_700  # 1,573 doublings from the smallest float to the largest step, then 64 halvings
@@ -105,7 +105,7 @@ def _middle_float(left: Floats, right: Floats) -> Floats:
 def leaf_quantile(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
     """Return for every leaf the smallest value at or below which lies the fraction `level` of its weight."""
     if weight.size:
-        return np.asarray(leaf_quantiles(values.copy(), weight.copy(), starts, level))
+        return np.asarray(weighted_quantiles(values.copy(), weight.copy(), starts, level))
     found = np.zeros(starts.size - 1)
     for leaf, (a, b) in enumerate(itertools.pairwise(starts)):
         if b > a:

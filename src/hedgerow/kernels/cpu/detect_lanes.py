@@ -252,34 +252,31 @@ def contrast_bits(typingctx, inverse, area):
     return types.uint64(_FLOATS, types.float64), codegen
 
 
+def _emit(emit):
+    """Return the code generator of an intrinsic whose value is `emit(builder, *args)`."""
+
+    def codegen(context, builder, signature, args):
+        return emit(builder, *args)
+
+    return codegen
+
+
 @intrinsic
 def splat(typingctx, value):
     """A float64 in every lane."""
-
-    def codegen(context, builder, signature, args):
-        return _splat(builder, args[0], wide=True)
-
-    return _DOUBLES(types.float64), codegen
+    return _DOUBLES(types.float64), _emit(lambda builder, *args: _splat(builder, *args, wide=True))
 
 
 @intrinsic
 def choose(typingctx, mask, left, right):
     """Lane by lane, left where the mask is set, else right."""
-
-    def codegen(context, builder, signature, args):
-        return builder.select(*args)
-
-    return _DOUBLES(_MASK, _DOUBLES, _DOUBLES), codegen
+    return _DOUBLES(_MASK, _DOUBLES, _DOUBLES), _emit(lambda builder, *args: builder.select(*args))
 
 
 @intrinsic
 def add(typingctx, a, b):
     """Sum, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return builder.fadd(*args)
-
-    return _DOUBLES(_DOUBLES, _DOUBLES), codegen
+    return _DOUBLES(_DOUBLES, _DOUBLES), _emit(lambda builder, *args: builder.fadd(*args))
 
 
 @intrinsic
@@ -391,8 +388,4 @@ def gather_tile(typingctx, field, positions, offset, block, target, stride):
 @intrinsic
 def count_bits(typingctx, bits):
     """The number of set bits of a uint64."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
+    return types.uint64(types.uint64), _emit(lambda builder, *args: builder.ctpop(*args))
