@@ -1,9 +1,6 @@
 """Forests are the same, byte for byte, for any threads, orders, frames, weights, warm starts and CPUs."""
 
-import os
 import pickle
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +16,6 @@ from forest_cases import (
     bag_counts,
     bits,
     classes,
-    counts,
     data_for,
     frame,
     numbers,
@@ -27,59 +23,22 @@ from forest_cases import (
     signal,
 )
 from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from other_cpu import print_cpu, run_on_plain_cpu
+from same_bits_cases import FORESTS, weights
 
 QUICK = settings(max_examples=8, deadline=None, derandomize=True)
-N_ROWS = 6000  # more than are copied together for small nodes, and than a thread predicts at a time
 THREADS = (1, 3)
-
-
-def weights(n_rows, *, whole):
-    rng = np.random.default_rng(2)
-    return rng.integers(0, 4, n_rows) if whole else rng.exponential(size=n_rows)
-
-
-def case(kind, data, *, whole=None, **parameters):
-    X, y = data
-    weight = None if whole is None else weights(len(y), whole=whole)
-    return kind(**{"n_estimators": 5, "random_state": 3} | parameters), X, y, weight
-
-
-CASES = {
-    "gini": lambda: case(RandomForestClassifier, classes(N_ROWS)),
-    "entropy, balanced": lambda: case(
-        RandomForestClassifier, classes(N_ROWS, 5), criterion="entropy", class_weight="balanced"
-    ),
-    "balanced trees": lambda: case(
-        RandomForestClassifier, classes(N_ROWS, 2), class_weight="balanced_subsample", max_samples=0.5
-    ),
-    "best first": lambda: case(RandomForestClassifier, classes(N_ROWS), max_leaf_nodes=40),
-    "extra classes": lambda: case(ExtraTreesClassifier, classes(N_ROWS)),
-    "squared error": lambda: case(RandomForestRegressor, numbers(N_ROWS)),
-    "real weights": lambda: case(
-        RandomForestRegressor, numbers(N_ROWS), whole=False, bootstrap=False, max_features=0.5
-    ),
-    "weighted draws": lambda: case(RandomForestClassifier, classes(N_ROWS), whole=False),
-    "whole weights": lambda: case(RandomForestRegressor, numbers(N_ROWS), whole=True, max_features=2),
-    "poisson": lambda: case(RandomForestRegressor, counts(N_ROWS), criterion="poisson", min_samples_leaf=5),
-    "three outputs": lambda: case(RandomForestRegressor, numbers(N_ROWS, 3), max_features="sqrt"),
-    "extra numbers": lambda: case(ExtraTreesRegressor, numbers(N_ROWS), bootstrap=True),
-    "categories": lambda: case(RandomForestRegressor, frame(N_ROWS), max_features=2),
-    "extra categories": lambda: case(ExtraTreesRegressor, frame(N_ROWS), max_features=2),
-    "monotonic": lambda: case(RandomForestRegressor, numbers(N_ROWS), monotonic_cst=[1, 0, 0, -1, 0]),
-}
 
 
 def trained(name, **parameters):
     """A model and its predictions, as bytes."""
-    model, X, y, weight = CASES[name]()
+    model, (X, y, weight) = FORESTS[name]()
     model.set_params(**parameters).fit(X, y, weight)
     return pickle.dumps(
         (bits(model), predictions(model, X[:3000]).tobytes(), model.apply(X[-500:]).tobytes())
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FORESTS)
 def test_trees_do_not_depend_on_threads(name):
     first, *others = (trained(name, n_jobs=n_jobs) for n_jobs in THREADS)
     assert all(other == first for other in others)
@@ -170,7 +129,7 @@ WEIGHTED = {
 )
 def test_an_integer_weight_equals_copies(kind, setting):
     X, y = data_for(kind, 200)
-    weight = weights(200, whole=True)
+    weight = weights("whole", 200)
     parameters = {"n_estimators": 4, "random_state": 0} | WEIGHTED[setting]
     model = kind(**parameters).fit(X, y, sample_weight=weight)
     copies = kind(**parameters).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
@@ -201,11 +160,11 @@ def test_integer_weights_equal_copies_in_any_order(order, weight):
         assert np.array_equal(model.predict(X), copies.predict(X))
 
 
-@pytest.mark.parametrize(("bootstrap", "whole"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("bootstrap", "weighting"), [(True, "whole"), (False, "real")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_weight_of_zero_is_no_row(kind, bootstrap, whole):
+def test_a_weight_of_zero_is_no_row(kind, bootstrap, weighting):
     X, y = data_for(kind, 300)
-    weight = weights(300, whole=whole) * (np.arange(300) % 3 > 0)
+    weight = weights(weighting, 300) * (np.arange(300) % 3 > 0)
     kept = weight > 0
     X_far = np.where(kept[:, np.newaxis], X, 1e6)
     model = kind(5, bootstrap=bootstrap, random_state=0).fit(X_far, y, sample_weight=weight)
@@ -282,7 +241,7 @@ def test_warm_start_joins_trees_with_and_without_sets():
 
 def test_warm_start_keeps_the_seed_with_weights():
     X, y = numbers()
-    weight = weights(300, whole=False)
+    weight = weights("real", 300)
     model = RandomForestRegressor(4, warm_start=True).fit(X, y, weight)
     first = predictions(model, X) * 4
     drawn = bag_counts(model)
@@ -326,24 +285,3 @@ def test_random_forests_and_extra_trees_differ():
         for kind in (RandomForestClassifier, ExtraTreesClassifier)
     ]
     assert bits(forests[0]) != bits(forests[1])
-
-
-# --- another CPU: a process whose kernels are compiled for a generic CPU
-
-OTHER_CPU = ("gini", "entropy, balanced", "real weights", "poisson", "extra categories", "best first")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not os.environ.get("HEDGEROW_LARGE"), reason="compiles all kernels once more: set HEDGEROW_LARGE"
-)
-def test_the_processor_does_not_matter(tmp_path):
-    run_on_plain_cpu(__file__, tmp_path)
-    for name in OTHER_CPU:
-        assert (tmp_path / name).read_bytes() == trained(name), name
-
-
-if __name__ == "__main__":
-    print_cpu()
-    for case_name in OTHER_CPU:
-        (Path(sys.argv[1]) / case_name).write_bytes(trained(case_name))

@@ -1,10 +1,5 @@
 """The AdaBoost family has the same bits for any threads, chunks and forms of a table, and by warm starts."""
 
-import os
-import sys
-from functools import cache, partial
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,94 +7,11 @@ import pytest
 from scipy import sparse
 
 import hedgerow.boosting.adaboost_fit
-from hedgerow import (
-    AdaBoostClassifier,
-    AnyBoostClassifier,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    LogitBoostClassifier,
-)
-from hedgerow.boosting.adaboost import RULES
 from hedgerow.threads import Team
-from other_cpu import print_cpu, run_on_plain_cpu
+from same_bits_cases import ADABOOST, N_COLUMNS, N_ROWS
 
-N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
 RUNS = ((2, 65_536), (4, 1_000))  # threads and rows of a chunk, compared with one thread and one chunk
-ROUNDS = 3
 SMALL = 3_000
-
-
-@cache
-def table(n_rows=N_ROWS):
-    """Float64 values that float32 can hold, some missing; every column influences the score."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, N_COLUMNS)).astype(np.float32).astype(np.float64)
-    X[:, 3] = np.round(8 * X[:, 3]) / 8
-    a, b, c, d, e, f = X.T
-    score = np.sin(2 * a) + b * c + np.abs(d) - 0.5 * e + (f > 0) + rng.logistic(size=n_rows)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, score + np.isnan(X[:, 0])
-
-
-def weights(kind, n_rows=N_ROWS):
-    rng = np.random.default_rng(2)
-    return {"whole": rng.integers(0, 4, n_rows), "real": rng.exponential(size=n_rows)}.get(kind)
-
-
-def case(make, n_classes=2, weight=None, n_rows=N_ROWS, **parameters):
-    X, score = table(n_rows)
-    y = (score > 0.7) if n_classes == 2 else np.digitize(score, [0.0, 1.0])
-    model = make(**{"n_estimators": ROUNDS, "random_state": 5, **parameters})
-    return model, (X, y.astype(np.int64), weights(weight, n_rows))
-
-
-def ada(algorithm="discrete", **options):
-    return case(AdaBoostClassifier, algorithm=algorithm, **options)
-
-
-def deep(max_depth=3, **options):
-    return DecisionTreeClassifier(max_depth=max_depth, **options)
-
-
-STOPPING = {"early_stopping": True, "n_iter_no_change": 2}
-EXACT = DecisionStump(max_bins=65_535)
-
-CASES = {
-    **{name: partial(ada, name) for name in RULES},
-    "discrete, three classes": lambda **o: ada(n_classes=3, **o),
-    "m1, three classes, trees": lambda **o: ada("m1", n_classes=3, estimator=deep(8), **o),
-    "samme, three classes, trees by errors": lambda **o: ada(
-        "samme", n_classes=3, estimator=deep(criterion="error"), **o
-    ),
-    "samme.r, three classes": lambda **o: ada("samme.r", n_classes=3, **o),
-    "gentle, three classes": lambda **o: ada("gentle", n_classes=3, **o),
-    "discrete, whole weights": lambda **o: ada(weight="whole", **o),
-    "discrete, real weights, exact": lambda **o: ada(weight="real", estimator=EXACT, **o),
-    "real, real weights, trees, exact": lambda **o: ada(
-        "real", weight="real", estimator=deep(max_bins=65_535, max_leaf_nodes=6), **o
-    ),
-    "gentle, whole weights, categories": lambda **o: ada(
-        "gentle", weight="whole", estimator=DecisionStump(categorical_features=[3]), **o
-    ),
-    "discrete, drawn rows": lambda **o: ada(resample=True, **o),
-    "samme, drawn rows, real weights": lambda **o: ada(
-        "samme", n_classes=3, resample=True, weight="real", **o
-    ),
-    "discrete, stopping": lambda **o: ada(weight="real", **STOPPING, **o),
-    "gentle, stopping": lambda **o: ada("gentle", n_classes=3, weight="whole", **STOPPING, **o),
-    "restarts": lambda **o: ada("m1", n_classes=3, on_chance="restart", estimator=deep(), **o),
-    "logit": lambda **o: case(LogitBoostClassifier, **o),
-    "logit, three classes": lambda **o: case(LogitBoostClassifier, n_classes=3, weight="real", **o),
-    "logit, trees, drawn rows": lambda **o: case(
-        LogitBoostClassifier, estimator=DecisionTreeRegressor(max_depth=3), resample=True, **o
-    ),
-    "logit, stopping": lambda **o: case(LogitBoostClassifier, weight="whole", **STOPPING, **o),
-    "anyboost, exponential": lambda **o: case(AnyBoostClassifier, weight="real", **o),
-    "anyboost, logistic": lambda **o: case(AnyBoostClassifier, cost="logistic", **o),
-    "anyboost, sigmoid": lambda **o: case(AnyBoostClassifier, cost="sigmoid", weight="whole", **o),
-    "anyboost, stopping": lambda **o: case(AnyBoostClassifier, cost="logistic", **STOPPING, **o),
-}
 RECORD = (
     "estimator_weights_",
     "estimator_errors_",
@@ -148,9 +60,9 @@ def watched(monkeypatch):
 
 
 # "m1" and "samme" are "discrete" with other constants, "samme.r" is "real" for two classes.
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("m1", "samme", "samme.r")])
+@pytest.mark.parametrize("name", [name for name in ADABOOST if name not in ("m1", "samme", "samme.r")])
 def test_threads_and_chunks_do_not_matter(name, watched):
-    inputs = CASES[name]()
+    inputs = ADABOOST[name]()
     first = trained(inputs, 1, N_ROWS)
     assert inputs[0].n_estimators_ > 1
     assert (np.diff(inputs[0].model_.forest.starts) > 1).all()  # no tree is a single leaf
@@ -163,7 +75,7 @@ def test_threads_and_chunks_do_not_matter(name, watched):
     "name", ["discrete, real weights, exact", "logit, three classes", "anyboost, logistic"]
 )
 def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
-    model, (X, y, weight) = CASES[name](n_rows=SMALL)
+    model, (X, y, weight) = ADABOOST[name](n_rows=SMALL)
     columns = {f"x{i}": X[:, i] for i in range(N_COLUMNS)}
     read_only = X.copy()
     read_only.flags.writeable = False
@@ -187,7 +99,7 @@ def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
 
 @pytest.mark.parametrize("name", ["discrete, three classes", "real, real weights, trees, exact", "logit"])
 def test_threads_do_not_matter_to_predictions(name):
-    model, (X, y, weight) = CASES[name]()
+    model, (X, y, weight) = ADABOOST[name]()
     model.fit(X, y, weight)
     raw = {model.set_params(n_jobs=n_jobs).decision_function(X).tobytes() for n_jobs in (1, 2, 4)}
     assert len(raw) == 1
@@ -201,7 +113,7 @@ def test_threads_do_not_matter_to_predictions(name):
 # Rows are drawn, used for validation and reweighted one by one; categories of rows of weight zero count.
 BY_WEIGHT = [
     name
-    for name in CASES
+    for name in ADABOOST
     if not any(word in name for word in ("stopping", "drawn", "restarts", "categories"))
 ]
 
@@ -215,7 +127,7 @@ def record(inputs):
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
 def test_a_weight_of_zero_is_no_row(name):
-    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=8)
+    model, (X, y, weight) = ADABOOST[name](n_rows=SMALL, n_estimators=8)
     weight = np.ones(SMALL) if weight is None else weight.astype(float)
     weight[::5] = 0.0
     kept = weight > 0
@@ -229,11 +141,11 @@ def test_a_weight_of_zero_is_no_row(name):
 # --- warm starts
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "stopping" not in name and name != "restarts"])
+@pytest.mark.parametrize("name", [name for name in ADABOOST if "stopping" not in name and name != "restarts"])
 def test_a_warm_start_of_five_rounds_equals_a_fit_of_ten(name):
-    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
+    model, (X, y, weight) = ADABOOST[name](n_rows=SMALL, n_estimators=10)
     at_once = bits(model.fit(X, y, weight))
-    warm, _ = CASES[name](n_rows=SMALL, n_estimators=5, warm_start=True)
+    warm, _ = ADABOOST[name](n_rows=SMALL, n_estimators=5, warm_start=True)
     warm.fit(X, y, weight)
     assert len(warm.estimator_weights_) == 5
     assert differing(at_once, bits(warm.set_params(n_estimators=10).fit(X, y, weight))) == set()
@@ -242,45 +154,10 @@ def test_a_warm_start_of_five_rounds_equals_a_fit_of_ten(name):
 
 @pytest.mark.parametrize("name", ["discrete", "gentle, three classes", "logit", "anyboost, sigmoid"])
 def test_a_warm_start_continues_with_an_evaluation_set(name):
-    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
+    model, (X, y, weight) = ADABOOST[name](n_rows=SMALL, n_estimators=10)
     evaluated = {"eval_set": [(X[::3], y[::3])]}
     at_once = bits(model.fit(X, y, weight, **evaluated))
-    warm, _ = CASES[name](n_rows=SMALL, n_estimators=4, warm_start=True)
+    warm, _ = ADABOOST[name](n_rows=SMALL, n_estimators=4, warm_start=True)
     for n_rounds in (4, 5, 10):
         warm.set_params(n_estimators=n_rounds).fit(X, y, weight, **evaluated)
     assert differing(at_once, bits(warm)) == set()
-
-
-# --- another CPU: a process of its own, compiled for the plainest processor
-
-OTHER_CPU = (
-    "real, real weights, trees, exact",
-    "gentle, three classes",
-    "discrete, stopping",
-    "samme, drawn rows, real weights",
-    "logit, three classes",
-    "anyboost, sigmoid",
-)
-
-
-def train_all(folder):
-    for name in OTHER_CPU:
-        arrays = {key: np.frombuffer(b, np.uint8) for key, b in trained(CASES[name]()).items()}
-        np.savez(Path(folder) / name, **arrays)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not os.environ.get("HEDGEROW_LARGE"), reason="compiles all kernels once more: set HEDGEROW_LARGE"
-)
-def test_the_processor_does_not_matter(tmp_path):
-    run_on_plain_cpu(__file__, tmp_path)
-    for name in OTHER_CPU:
-        with np.load(tmp_path / f"{name}.npz") as file:
-            other = {key: file[key].tobytes() for key in file.files}
-        assert differing(other, trained(CASES[name]())) == set()
-
-
-if __name__ == "__main__":
-    print_cpu()
-    train_all(sys.argv[1])

@@ -188,6 +188,9 @@ class TrainingScores(TreeScores):
         rows, starts, values = tree.rows, tree.starts, tree.values
         self._fit.team.over_rows(len(rows), lambda a, b: add_leaf_values(raw, rows, starts, values, a, b))
 
+    def close(self) -> None:
+        """Do nothing: the rows are in the memory of this process."""
+
 
 def _rows_of_values(tree: GrownTree) -> tuple[RowNumbers, Integers, Any]:
     """Return rows grouped by the nodes that give the leaves their values, and the group of every leaf."""
