@@ -11,7 +11,24 @@ from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
     from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
-    from hedgerow.estimators import *  # noqa: F403 - its __all__
+    from hedgerow.estimators import (  # noqa: F401 - the site needs each name; __all__ has them below
+        AdaBoostClassifier,
+        AdaBoostRegressor,
+        AnyBoostClassifier,
+        BaggingClassifier,
+        BaggingRegressor,
+        DecisionStump,
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        LogitBoostClassifier,
+        RandomForestClassifier,
+        RandomForestRegressor,
+        SchapireBoostClassifier,
+    )
     from hedgerow.estimators.checkpoint import Checkpoint
     from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
     from hedgerow.streams import Stream
