@@ -44,7 +44,7 @@ EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all row
 _VALUES_PER_BLOCK = 100_000  # sampled values that a thread holds while it computes edges, or one column
 _FEW_VALUES = 100_000  # below this a second thread does not pay
 _LINE = 64  # bytes of a cache line
-_USUAL_SHARE = 0.5  # of sampled rows: columns whose most frequent code is rarer are stored alone
+_USUAL_FRACTION = 0.5  # of sampled rows: columns whose most frequent code is rarer are stored alone
 _USUAL_SAMPLE = 8192  # rows that are read to find the usual codes
 _MAX_CODES = 255  # of a shared column beside "all usual"
 _MAX_TRIED = 16  # bundles that a column is compared with
@@ -291,7 +291,7 @@ def find_bins(
 
     n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_VALUES else team.n_members
 
-    def share(member: int) -> None:
+    def compute_columns(member: int) -> None:
         step = max(1, min(_VALUES_PER_BLOCK // max(1, len(rows)), -(-table.n_columns // n_members)))
         for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
@@ -301,7 +301,7 @@ def find_bins(
             for position, column in enumerate(range(columns.start, columns.stop)):
                 compute(column, sample[:, position])
 
-    share(0) if team is None else team.together(share, n_members)
+    compute_columns(0) if team is None else team.together(compute_columns, n_members)
     bins = Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
     return bins if user_edges is None else bins.with_user_defined(user_defined)
 
@@ -438,7 +438,7 @@ def _usual_codes(by_column: NDArray[np.uint8]) -> Integers:
     step = max(1, by_column.shape[1] // _USUAL_SAMPLE)
     for column, codes in enumerate(by_column):
         counts = np.bincount(codes[::step])
-        if counts.max() > _USUAL_SHARE * counts.sum():
+        if counts.max() > _USUAL_FRACTION * counts.sum():
             usual[column] = counts.argmax()
     return usual
 

@@ -166,11 +166,11 @@ class Team:
         chunks = [(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]
         n_members = min(self.n_members, len(chunks))
 
-        def share(member: int) -> None:
+        def run_chunks(member: int) -> None:
             for start, stop in chunks[member::n_members]:
                 task(start, stop)
 
-        self.together(share, n_members)
+        self.together(run_chunks, n_members)
 
 
 def _run_tasks(member: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:

@@ -281,15 +281,15 @@ class VoteForest(PickledWithoutCache):
         over_rows(rows.n_rows, find, n_threads, chunk_rows)
 
     def importances(self) -> Floats:
-        """Share of every column in the gains of a tree, averaged over the trees that have a split."""
-        shares = np.zeros(self.gains.shape[1])
+        """Fraction of every column in the gains of a tree, averaged over the trees that have a split."""
+        fractions = np.zeros(self.gains.shape[1])
         n_split = 0
         for gains in self.gains:
             total = float(np.add.reduce(gains))
             if total > 0:
-                shares += gains / total
+                fractions += gains / total
                 n_split += 1
-        return shares / max(1, n_split)
+        return fractions / max(1, n_split)
 
 
 def _ends(sizes: list[int]) -> Integers:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Keys, RowNumbers
+from hedgerow._typing import Floats, Integers, Keys, RowNumbers
 from hedgerow.binning import BinnedTable, Bins, find_bins
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions, ScoredRows, Step
 from hedgerow.boosting.adaboost_members import MemberLearner
@@ -171,11 +170,11 @@ def _score_rule(
     """Create a rule of a classifier."""
     team, validation_rows = weights.team, options.validation_rows
 
-    def scored(data: Dataset, rounded: NDArray[np.int64]) -> ScoredRows:
+    def scored(data: Dataset, rounded: Integers) -> ScoredRows:
         classes = data.y.astype(class_dtype(options.rule.n_classes))
         return ScoredRows(classes, rounded, ensemble.scores(data), ensemble.encode(data), data.sample_weight)
 
-    def rounded(weight: Floats | None, n_rows: int) -> NDArray[np.int64]:
+    def rounded(weight: Floats | None, n_rows: int) -> Integers:
         return RowWeights(weight, n_rows, None, team).rounded
 
     scored_train = scored(train, weights.rounded)

@@ -36,12 +36,12 @@ from hedgerow.kernels.cpu import elementary
 from hedgerow.losses.base import weighted_mean
 
 LOSSES: dict[str, Callable[[Floats], Floats]] = {
-    "linear": lambda share: share,
-    "square": lambda share: share * share,
-    "exponential": lambda share: 1.0 - exp(-share),
+    "linear": lambda fraction: fraction,
+    "square": lambda fraction: fraction * fraction,
+    "exponential": lambda fraction: 1.0 - exp(-fraction),
 }
 
-# A largest error below one of these shares counts as 0: of the range of the target (when resampling, trees
+# A largest error below one of these fractions counts as 0: of the range of the target (when resampling, trees
 # round targets to 31 bits), and of its size (rounding within a learner).
 _EXACT_RANGE, _EXACT_SIZE = 1e-9, 2.0**-50
 _MAX_ALPHA = 2.0**900  # so that sums are finite

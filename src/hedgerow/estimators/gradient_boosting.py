@@ -401,7 +401,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
         Columns that may be used together on a path of a tree.
     drop_rate, max_drop : float, int or None
-        DART: in each round, each earlier one is left out of the scores with this chance, at most `max_drop`;
+        DART: in each round, each earlier one is left out with this probability, at most `max_drop`;
         the new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
