@@ -1,6 +1,8 @@
 """The list of signatures: it is valid, and the common uses of the package compile nothing else."""
 
 import gc
+import subprocess
+import sys
 import warnings
 from importlib import import_module
 
@@ -292,3 +294,47 @@ def test_common_uses_compile_nothing_that_is_not_listed(use, tmp_path):
     use(tmp_path)
     new = {(name, text) for name, text in loaded() - before if parse(text) not in signatures.of_kernel(name)}
     assert new == set()
+
+
+# A process that loaded no other kernels.
+FIRST_FIT = """
+import gc, sys
+import numpy as np
+import hedgerow
+from hedgerow.estimators import validation
+from hedgerow.kernels.cache import family_of
+from hedgerow.kernels.native import NativeKernel
+
+def loaded():
+    kernels = [found for found in gc.get_objects() if type(found) is NativeKernel]
+    return [(kernel.name, text) for kernel in kernels for text in kernel.signatures]
+
+def prepare(*families):
+    assert not loaded()
+    print(*families)
+
+validation.prepare = prepare
+X = np.random.default_rng(0).normal(size=(200, 3))
+getattr(hedgerow, sys.argv[1])(random_state=0).fit(X, (X[:, 0] > 0).astype(int)).predict(X)
+print(*{family_of(*job) for job in loaded()})
+"""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "families"),
+    [
+        ("GradientBoostingClassifier", {"gradient_boosting", "predictions"}),
+        ("GradientBoostingRegressor", {"gradient_boosting", "predictions"}),
+        ("AdaBoostClassifier", {"adaboost", "predictions"}),
+        ("RandomForestClassifier", {"forests"}),
+        ("RandomForestRegressor", {"forests"}),
+    ],
+)
+def test_a_default_fit_loads_its_families_first_and_no_others(estimator, families):
+    """Otherwise the first fit of a checkout waits several times."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_FIT, estimator], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    prepared, used = (set(line.split()) for line in done.stdout.splitlines())
+    assert prepared == used == {*families, "binning"}

@@ -52,7 +52,7 @@ ALLOWED: dict[str, Allowed] = {  # parameters of all classifiers of the family
 class AdaBoostBase(BoostingBase):
     """Base class of the AdaBoost family."""
 
-    _kernel_families: ClassVar[tuple[str, ...]] = ("adaboost",)
+    _kernel_families: ClassVar[tuple[str, ...]] = ("adaboost", "predictions")
     _statistics: RoundStatistics
     _learners: tuple[Any, ...]  # weak learners of all fits: those of a warm start may differ
 

@@ -78,7 +78,7 @@ class GradientBoostingBase(BoostingBase):
     """Base class of gradient boosting; a subclass defines the constructor and the loss."""
 
     loss_: Loss
-    _kernel_families: ClassVar[tuple[str, ...]] = ("gradient_boosting",)
+    _kernel_families: ClassVar[tuple[str, ...]] = ("gradient_boosting", "predictions")
 
     @abc.abstractmethod
     def _make_loss(self, n_classes: int | None) -> Loss:

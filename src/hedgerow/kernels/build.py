@@ -1,6 +1,6 @@
 """Compile kernels: a shared library for a level of processors, or objects for another process.
 
-python -m hedgerow.kernels.build --cpu x86-64-v3 --out src/hedgerow/kernels/libraries
+python -m hedgerow.kernels.build --cpu x86-64-v3 --out .cache/libraries
 """
 
 import argparse
