@@ -53,7 +53,6 @@ class ObjectCache:
 
     def __init__(self, cpu: str | None) -> None:
         self.cpu = cpu
-        self.target = None if cpu is None else target_of(cpu)
         self._addresses: dict[Job, int] = {}
 
     def address(self, kernel: str, signature: str) -> int:
@@ -72,6 +71,11 @@ class ObjectCache:
                 )
             self._addresses[job] = load_object(stored, symbol_of(*job))
         return self._addresses[job]
+
+    @cached_property
+    def target(self) -> str | None:
+        """What is compiled for, if it is not this machine; LLVM is not needed before."""
+        return None if self.cpu is None else target_of(self.cpu)
 
     # --- files
 
