@@ -234,8 +234,8 @@ CASES = {
     # --- missing values
     "errors of Excel": Case(
         "a.csv",
-        lines("a,b", "1,#N/A", "#DIV/0!,2", "#REF!,3", "2,#VALUE!"),
-        {"a": [1, None, None, 2], "b": [None, 2, 3, None]},
+        lines("a,b", "1,#N/A", "#DIV/0!,2", "#REF!,3", "2,#VALUE!", "########,4"),
+        {"a": [1, None, None, 2, None], "b": [None, 2, 3, None, 4]},
         says=("'#DIV/0!' is read as missing in 'a' (1 row)", "'#N/A' is read as missing in 'b' (1 row)"),
     ),
     "errors of Excel in German, French and Spanish": Case(
@@ -328,6 +328,45 @@ CASES = {
     ),
     "headers of mail": Case(
         "a.csv", lines("a|b", "Fri, 17 May 2024 10:00:00 +0200|1"), {"a": [utc(2024, 5, 17, 8)]}
+    ),
+    "days of the week in German": Case(
+        "a.csv",
+        lines("a;b", '"Do, 17.11.2022";Donnerstag, 17.11.2022', '"Fr., 18.11.2022";Freitag, 18.11.2022'),
+        {name: [day(2022, 11, 17), day(2022, 11, 18)] for name in "ab"},
+    ),
+    "days of the week in French": Case(
+        "a.csv",
+        lines("a", "mardi 15 novembre 2022", "jeudi 17 novembre 2022", "mer. 16 nov. 2022"),
+        {"a": [day(2022, 11, 15), day(2022, 11, 17), day(2022, 11, 16)]},
+    ),
+    "months in Spanish and March are no days of the week": Case(
+        "a.csv",
+        lines("a|b", "Dic 17, 2022|Mar 5, 2022", "Mar 18, 2022|Mai 3, 2022"),
+        {"a": [day(2022, 12, 17), day(2022, 3, 18)], "b": [day(2022, 3, 5), day(2022, 5, 3)]},
+    ),
+    "times with Uhr": Case(
+        "a.csv",
+        lines("a,b", "17.11.2022 14:00 Uhr,1", "18.11.2022 9:30 Uhr,2"),
+        {"a": [moment(2022, 11, 17, 14), moment(2022, 11, 18, 9, 30)]},
+    ),
+    "times of C": Case(
+        "a.csv",
+        lines("a,b", "Thu Nov 17 14:05:00 2022,1", "Mon Nov  7 04:05:10 2022,2"),
+        {"a": [moment(2022, 11, 17, 14, 5), moment(2022, 11, 7, 4, 5, 10)]},
+    ),
+    "times of C in UTC": Case(
+        "a.csv", lines("a,b", "Thu Nov 17 14:05:00 UTC 2022,1"), {"a": [utc(2022, 11, 17, 14, 5)]}
+    ),
+    "times of web servers": Case(
+        "a.csv", lines("a,b", "17/Nov/2022:14:05:00 +0100,1"), {"a": [utc(2022, 11, 17, 13, 5)]}
+    ),
+    "Chinese and Japanese dates": Case(
+        "a.csv",
+        lines("a,b", "2022年11月17日,2022年11月", "2022年1月7日 14:05,2022年12月"),
+        {
+            "a": [moment(2022, 11, 17), moment(2022, 1, 7, 14, 5)],
+            "b": [day(2022, 11, 1), day(2022, 12, 1)],
+        },
     ),
     "dates with missing values": Case(
         "a.csv", lines("a,b", "17.5.2024,1", "-,2", "n/a,3"), {"a": [day(2024, 5, 17), None, None]}
@@ -604,6 +643,16 @@ CASES = {
         "a.jsonl",
         lines('{"a": 1, "b": "x"}', '{"a": null, "b": "17.5.2024"}'),
         {"a": [1, None], "b": ["x", "17.5.2024"]},
+    ),
+    "JSON lines of numbers and texts": Case(
+        "a.jsonl",
+        lines('{"a": 1, "b": "x"}', '{"a": "n/a", "b": 2}', '{"a": 2.5, "c": true}'),
+        {"a": [1.0, None, 2.5], "b": ["x", "2", None], "c": [None, None, True]},
+    ),
+    "JSON array of objects": Case(
+        "a.json",
+        '[\n {"a": 1, "b": "17.5.2024"},\n {"a": null, "b": "18.5.2024"}\n]',
+        {"a": [1, None], "b": [day(2024, 5, 17), day(2024, 5, 18)]},
     ),
     "JSON lines of another suffix": Case(
         "a.ndjson", lines('{"a": "1,5"}', '{"a": "2,5"}'), {"a": [1.5, 2.5]}

@@ -56,7 +56,7 @@ Data = Annotated[
     Path,
     argument(
         "DATA",
-        "A table: CSV, JSON lines, Parquet or Arrow (also compressed), Excel (book.xlsx::Sheet), a database "
+        "A table: CSV, JSON, Parquet or Arrow (also compressed), Excel (book.xlsx::Sheet), a database "
         "(file.db::table), or - for standard input.",
     ),
 ]

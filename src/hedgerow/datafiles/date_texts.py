@@ -44,7 +44,10 @@ _MONTHS = {  # the first letters of names, in English, German, French, Spanish, 
 }
 _MONTH = {name: number for number, names in _MONTHS.items() for name in names.split()}
 _MONTH_NAME = "|".join(sorted(_MONTH, key=len, reverse=True))
-_WEEKDAY = "mon|tue|wed|thu|fri|sat|sun"
+_WEEKDAY = (  # English, German, French, Spanish and Italian, unless the letters begin a month
+    r"mon|tue|wed|thu|fri|sat|sun|mo|dienstag|di\b|mi|do|fr|sa|so|lun|mardi|mercredi|mer\b|jeu|ven|dim|"
+    r"mié|jue|vie|sáb|gio"
+)
 _GROUPS = {  # directive -> regular expression of RE2
     "Y": r"(?P<Y>\d{4})",
     "y": r"(?P<y>\d{2})",
@@ -72,6 +75,8 @@ _NAME = rf"(?P<b>(?:{_MONTH_NAME})[^\W\d_]*)"
 _SHAPES = [  # the date; groups are named by their directives
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        rf"{_NAME}\s+(?P<d>\d\d?)\s+(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)\s+(?:(?P<z>UTC|GMT)\s+)?(?P<Y>\d{{4}})$",
+        r"(?P<Y>\d{4})年(?P<m>\d{1,2})月(?:(?P<d>\d{1,2})日|$)",
         r"(?P<Y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)",
         rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\.?[- /]?{_NAME}\.?,?[- /]?(?P<Y>\d{{4}})(?!\d)",
         rf"(?P<d>\d{{1,2}})\.?[- /]?{_NAME}\.?,?[- /]?(?P<y>\d{{2}})(?!\d)",
@@ -85,8 +90,8 @@ _SHAPES = [  # the date; groups are named by their directives
 ]
 _WEEKDAY_BEFORE = re.compile(rf"(?P<a>(?:{_WEEKDAY})[^\W\d_]*)\.?,?\s+", re.IGNORECASE)
 _TIME = re.compile(
-    r"(?:T|,?\s+)(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
-    r"(?:\s?(?P<p>[ap]\.?m\.?))?(?:\s?(?P<z>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?",
+    r"(?:T|:|,?\s+)(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:\s?(?P<p>[ap]\.?m\.?))?(?:\s?(?P<z>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?(?:\s?(?:Uhr|h))?",
     re.IGNORECASE,
 )
 

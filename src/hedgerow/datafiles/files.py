@@ -1,6 +1,7 @@
 """Read a table from a file on disk, from standard input, or from a sheet or table inside a file."""
 
 import io
+import json
 import os
 import sys
 import zipfile
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import feather, ipc, json, parquet
+from pyarrow import feather, ipc, parquet
+from pyarrow import json as arrow_json
 
 from hedgerow.datafiles import errors, formats
 from hedgerow.datafiles.databases import read_duckdb, read_sqlite
@@ -18,6 +20,7 @@ from hedgerow.datafiles.delimited import read_delimited
 from hedgerow.datafiles.encodings import to_utf8
 from hedgerow.datafiles.errors import DataFileError, check_columns, format_path, one_line
 from hedgerow.datafiles.findings import ReadOptions, UndecidedError
+from hedgerow.datafiles.frames import values_to_arrow
 from hedgerow.datafiles.typed_table import TypedTable
 from hedgerow.datafiles.workbooks import read_workbook
 
@@ -43,11 +46,11 @@ def read_data(
     path : str or path
         Delimited text: values separated by commas, semicolons, tabs or bars (detected), a line of names,
         any encoding and line ends. Lines above the names, a row of units below them and totals below the
-        rows are left out; fields missing at the end of a row are missing values. JSON lines. Parquet.
-        Arrow's file and stream formats, Feather. Each may be compressed by gzip, bzip2, xz, Zstandard or
-        LZ4, or be the only file of a zip archive. A workbook of Excel (.xlsx): its first sheet, or
-        ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite, ``file.duckdb::table`` of DuckDB.
-        ``-`` is standard input.
+        rows are left out; fields missing at the end of a row are missing values. JSON: an object on each
+        line, or an array of objects. Parquet. Arrow's file and stream formats, Feather. Each may be
+        compressed by gzip, bzip2, xz, Zstandard or LZ4, or be the only file of a zip archive. A workbook of
+        Excel (.xlsx): its first sheet, or ``book.xlsx::Sheet``. A database: ``file.db::table`` of SQLite,
+        ``file.duckdb::table`` of DuckDB. ``-`` is standard input.
     columns : sequence of str, optional
         Read these columns only, in this order.
     options : ReadOptions, optional
@@ -205,7 +208,7 @@ def _read_bytes(
     _refuse_inner(inner)
     if kind in (formats.SQLITE, formats.DUCKDB):
         raise DataFileError("it is a database inside another file; pass the database itself")
-    if kind == formats.JSON_LINES:
+    if kind == formats.JSON:
         return TypedTable(_selected(_read_json(to_utf8(data, options.encoding)[0]), columns), options)
     if kind != formats.TEXT:
         return TypedTable(_read_binary(kind, pa.BufferReader(data), columns), options)
@@ -265,13 +268,29 @@ def _no_member(inner: str | None, names: list[str]) -> str:
 
 
 def _read_json(data: bytes) -> pa.Table:
+    """Read objects, one on each line or in an array; a column of values of several types becomes text."""
+    is_array = data.lstrip()[:1] == b"["
+    if not is_array:
+        try:
+            options = arrow_json.ReadOptions(block_size=max(len(data), 1 << 16))
+            return arrow_json.read_json(pa.BufferReader(data), options)
+        except (pa.ArrowException, ValueError):  # of several types, or not JSON
+            pass
     try:
-        return json.read_json(pa.BufferReader(data), json.ReadOptions(block_size=max(len(data), 1 << 16)))
-    except (pa.ArrowException, ValueError) as error:
+        text = data.decode()
+        rows = (
+            json.loads(text) if is_array else [json.loads(line) for line in text.split("\n") if line.strip()]
+        )
+    except (ValueError, RecursionError) as error:
         raise DataFileError(
-            "it is JSON, but not JSON lines, one object per line with values of one type "
+            f"it is JSON, but not JSON lines, one object per line, or an array of objects "
             f"({one_line(error, 80)})"
         ) from error
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise DataFileError(f"it is JSON, but its row {number} is not an object")
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: values_to_arrow([row.get(name) for row in rows], name) for name in names})
 
 
 def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Table:

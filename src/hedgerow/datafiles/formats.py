@@ -1,6 +1,6 @@
 """Detect the format of a data file from its first bytes; the name of the file is not used.
 
-A data file is delimited text, JSON lines, a Parquet or an Arrow file, each possibly compressed, a workbook
+A data file is delimited text, JSON objects, a Parquet or an Arrow file, each possibly compressed, a workbook
 of Excel, a zip archive of one of them, or a database of SQLite or DuckDB. Other formats (an old workbook, a
 web page, a pickle) are recognised and refused with a message that names them.
 """
@@ -16,7 +16,7 @@ from hedgerow.datafiles.errors import DataFileError, one_line
 
 # Formats that can be read. Whether the rest of the file is complete is checked when it is read.
 PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1, TEXT = "parquet", "arrow", "stream", "feather", "text"
-ZIP, SQLITE, DUCKDB, JSON_LINES = "zip", "sqlite", "duckdb", "json"
+ZIP, SQLITE, DUCKDB, JSON = "zip", "sqlite", "duckdb", "json"
 _READ = {  # magics of letters only also begin lines of names: see _is_binary
     b"PAR1": PARQUET,
     b"ARROW1": ARROW_FILE,
@@ -45,8 +45,8 @@ _R_DATA = re.compile(rb"RD[XA][23]\n[XAB]\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that text does not hold
 _BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|svg|table)\b", re.IGNORECASE)
-_JSON_OBJECT = re.compile(rb'\s*\{\s*["}]')
-_JSON = re.compile(rb'\s*\[\s*([\[{"\]]|-?\d)')
+_JSON_OBJECTS = re.compile(rb'\s*(?:\[\s*)?\{\s*["}]')  # one on each line, or an array
+_JSON = re.compile(rb'\s*\[\s*([\["\]]|-?\d)')
 _HEAD = 4096  # bytes that are examined
 
 
@@ -127,8 +127,8 @@ def detect_format(data: bytes) -> str:
         return ARROW_STREAM
     if head[8:12] == b"DUCK" and _is_binary(head, head[:12]):
         return DUCKDB
-    if _JSON_OBJECT.match(head.removeprefix(b"\xef\xbb\xbf")):
-        return JSON_LINES
+    if _JSON_OBJECTS.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return JSON
     if (foreign := _foreign(head)) is not None:
         raise DataFileError(f"it is {foreign}")
     return TEXT
@@ -151,7 +151,7 @@ def _foreign(head: bytes) -> str | None:
     if _PAGE.match(text):
         return "a web page or XML, not a table; possibly a download that returned a login or error page"
     if _JSON.match(text):
-        return f"a JSON array; write one object per line (JSON lines), or {_AS_CSV}"
+        return f"a JSON array, not of objects; write one object per row, or {_AS_CSV}"
     if re.match(rb"\s*@relation\s", text, re.IGNORECASE):
         return f"an ARFF file; {_AS_CSV}"
     return None

@@ -72,12 +72,11 @@ def values_to_arrow(values: list[Any], name: str) -> Any:
     """Convert Python objects: of one type as Arrow does, otherwise to texts."""
     known = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in known if value is not None}
-    if kinds <= {int, float, bool} and (len(kinds) < 2 or bool not in kinds):
-        return pa.array(known, pa.float64() if float in kinds else None)
-    if len(kinds) > 1:
+    are_numbers = kinds <= {int, float, bool} and (len(kinds) < 2 or bool not in kinds)
+    if len(kinds) > 1 and not are_numbers:
         known = [value if value is None or isinstance(value, str) else _text(value) for value in known]
     try:
-        return pa.array(known)
+        return pa.array(known, pa.float64() if are_numbers and float in kinds else None)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataFileError(
             f"column {format_value(name)} holds Python objects that are not values of a table "

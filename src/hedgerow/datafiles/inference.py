@@ -33,6 +33,7 @@ ANYWHERE = (
     *("", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?", "<NA>", "\\N", "(null)"),
     *("#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"),
     *("#NV", "#WERT!", "#BEZUG!", "#ZAHL!", "#NOM?", "#NOMBRE!", "#VALEUR!", "#¡VALOR!", "#VALOR!"),
+    *("#" * width for width in range(2, 16)),  # numbers wider than their column
 )
 NA = "NA"
 AMONG_NUMBERS = (
