@@ -1,6 +1,6 @@
 """Growing one tree: a single kernel that all members of a team run together.
 
-    start -> [ take the open node with the largest gain
+    start -> [ take the open node with the largest score
                partition its rows                      (rows shared by members)
                histogram of the smaller child          (rows shared by members)
                sibling by subtraction, search both     (columns shared by members) ] until done

@@ -11,8 +11,9 @@ l1, l2 and the other limits converted to these units. Nothing can overflow, what
 
 The histogram of a column is stored as running sums. It is searched in two short loops that LLVM vectorises:
 gains as float64 without a branch (one division for two, since a division costs as much as all the rest), and
-the first largest gain. Ties go to the lower column, then to missing values on the right, then to the lower
-threshold.
+the first largest gain. Columns are compared by their score: the largest gain, or, with `random_strength`, its
+square root plus a normal number. Ties go to the lower column, then to missing values on the right, then to
+the lower threshold.
 """
 
 import numpy as np
