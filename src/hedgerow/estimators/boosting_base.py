@@ -25,6 +25,7 @@ from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 from hedgerow.estimators.parameters import Allowed, flag, integer, none, number, one_of
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.forest import TreeModel
+from hedgerow.losses.base import LogitLink
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
@@ -270,6 +271,8 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     The predicted class always has the largest probability; ties go to the first class.
     """
 
+    _sign_decides: ClassVar[bool] = True  # the second of two classes is more probable for positive scores
+
     def _probabilities(self, raw: Floats) -> Floats:
         """Return probabilities (rows, classes) of raw scores, by the link of a loss that is minimised."""
         return as_probabilities(self.loss_.link.inverse(raw))
@@ -357,15 +360,13 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
             yield score_margins(raw, classes, self._largest_margin(n_rounds))
 
     def _most_probable(self, raw: Floats) -> NDArray[Any]:
-        if len(raw) == 1 and self._sign_decides() and np.all(np.abs(raw) > _TIE):
+        loss = getattr(self, "loss_", None)  # the link of a user may be any function
+        sign_decides = self._sign_decides if loss is None else type(loss.link) is LogitLink
+        if len(raw) == 1 and sign_decides and np.all(np.abs(raw) > _TIE):
             labels: NDArray[Any] = self.classes_[(raw[0] > 0.0).astype(np.intp)]
         else:
             labels = self.classes_[np.argmax(self._probabilities(raw), axis=1)]
         return labels
-
-    def _sign_decides(self) -> bool:
-        """Return whether the second of two classes is more probable where its score is positive."""
-        return True
 
 
 def _as_decision(raw: Floats) -> Floats:

@@ -35,7 +35,6 @@ from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import CustomLoss, Loss, make_loss
-from hedgerow.losses.base import LogitLink
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
@@ -534,9 +533,6 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         if accepted != n_classes:
             raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
         return loss
-
-    def _sign_decides(self) -> bool:
-        return type(self.loss_.link) is LogitLink  # the link of a user may be any function
 
     def _largest_margin(self, n_rounds: int) -> float:
         largest = float(self._tree_model("margins").max_scores[n_rounds])

@@ -141,6 +141,7 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
     array([0.42, 0.65, 0.92])
     """
 
+    _sign_decides = False  # a custom cost may have any probability
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
         "cost": Allowed(
@@ -201,9 +202,6 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
             share = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
             second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums may be rounded in another order
         return np.stack([1.0 - second, second], axis=1)
-
-    def _sign_decides(self) -> bool:
-        return False  # a custom cost may have any probability
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         cost = self._fitted_cost
