@@ -82,7 +82,7 @@ class JsonChecker:
         return text
 
     def _refuse_surrogates(self, content: Any, what: str) -> None:
-        for path, text in _strings(content, ""):
+        for path, text in strings(content):
             if has_surrogate(text):
                 shown = f"{ascii(text)[:200]} at {ascii(path)[1:-1][:200]}"
                 raise self.error(f"{what} holds {shown}: a lone surrogate, which files cannot hold")
@@ -333,18 +333,22 @@ def has_surrogate(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield all strings of a value, keys included, each with its path."""
+def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield all strings of a value, keys included, each with its path.
+
+    >>> list(strings({"a": ["b", 1]}))
+    [('a', 'a'), ('a[0]', 'b')]
+    """
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list | tuple):
         for number, one in enumerate(value):
-            yield from _strings(one, f"{path}[{number}]")
+            yield from strings(one, f"{path}[{number}]")
     elif isinstance(value, Mapping):
         for key, one in value.items():
             inner = f"{path}.{key}" if path else str(key)
             yield inner, str(key)
-            yield from _strings(one, inner)
+            yield from strings(one, inner)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -303,6 +303,13 @@ def test_a_stored_choice_can_be_read():
     assert "200 trees" in str(choice)
 
 
+def test_parameters_of_a_stored_choice_may_be_lists_and_dicts():
+    parameters = {"n_estimators": 20, "monotonic_cst": {"age": 1}, "interaction_cst": [[0, 1], [2]]}
+    trial = Trial("gradient", "gradient boosting", parameters, {"log-loss": 0.3}, 0.01)
+    choice = Choice("classification", "log-loss", "5 folds", (trial,), trial, "Alone.", None, 1.0, 60.0)
+    assert Choice.from_dict(choice.to_dict()).best.parameters == parameters
+
+
 @pytest.mark.parametrize(
     ("keys", "value"),
     [
@@ -320,7 +327,10 @@ def test_a_stored_choice_can_be_read():
         (("trials", 0, "scores"), {"log-loss": float("nan")}),
         (("trials", 0, "scores"), {"joy": 1.0}),
         (("trials", 0, "scores"), []),
-        (("trials", 0, "parameters"), {"n_estimators": [1]}),
+        (("trials", 0, "parameters"), {"n_estimators": {"a": {"b": {"c": {"d": 1}}}}}),
+        (("trials", 0, "parameters"), {"loss": "\x1b[2J"}),
+        (("trials", 0, "parameters"), {"a": ["\x1b[2J"]}),
+        (("trials", 0, "parameters"), {"n_estimators": float("inf")}),
         (("best", "status"), "failed"),
         (("best", "spread"), True),
         (("extra",), 1),

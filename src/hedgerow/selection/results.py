@@ -9,7 +9,7 @@ from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 from hedgerow.selection.metrics import METRICS, Metric, metric_named
 from hedgerow.selection.result_text import format_columns, format_parameters
 from hedgerow.selection.splits import TASKS
-from hedgerow.strict_json import JsonChecker, Limits, to_plain
+from hedgerow.strict_json import JsonChecker, Limits, strings, to_plain
 from hedgerow.text_table import (
     WIDTH,
     format_mean,
@@ -20,6 +20,7 @@ from hedgerow.text_table import (
 FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
 _MAX_LENGTH = 10_000  # of texts and lists
+_MAX_BYTES = 100_000  # of the parameters of a trial
 STATUSES = ("done", "cut short", "skipped", "failed")
 Text = Annotated[str, Limits(printable=True, max_length=_MAX_LENGTH)]
 NotNegative = Annotated[float, Limits(0.0)]
@@ -339,14 +340,7 @@ def _check_metrics(scores: dict[str, float]) -> None:
 
 
 def _check_parameters(parameters: dict[str, Any]) -> None:
-    """Check a dict of names with numbers, texts, booleans or None."""
-    if type(parameters) is not dict or len(parameters) > 100:
-        raise ValueError(f"parameters must be a dict; got {reprlib.repr(parameters)}")
-    for name, one in parameters.items():
-        _CHECK.text(name, "the name of a parameter", printable=True, max_length=_MAX_LENGTH)
-        if type(one) is str:
-            _CHECK.text(one, f"the parameter {name}", printable=True, max_length=_MAX_LENGTH)
-        elif type(one) in (int, float):
-            _CHECK.number(one, f"the parameter {name}")
-        elif one is not None and type(one) is not bool:
-            raise ValueError(f"the parameter {name} must be a number or a text; got {reprlib.repr(one)}")
+    """Check that parameters, such as {"monotonic_cst": {"age": 1}}, are JSON values whose texts can be shown."""
+    _CHECK.plain(parameters, "parameters", max_depth=4, max_bytes=_MAX_BYTES, exact=True)
+    for path, text in strings(parameters):
+        _CHECK.text(text, f"the parameter {path}", printable=True, max_length=_MAX_LENGTH)
