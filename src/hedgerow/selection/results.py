@@ -340,7 +340,7 @@ def _check_metrics(scores: dict[str, float]) -> None:
 
 
 def _check_parameters(parameters: dict[str, Any]) -> None:
-    """Check that parameters, such as {"monotonic_cst": {"age": 1}}, are JSON values whose texts can be shown."""
+    """Check that parameters are JSON values, such as {"monotonic_cst": {"age": 1}}, with printable texts."""
     _CHECK.plain(parameters, "parameters", max_depth=4, max_bytes=_MAX_BYTES, exact=True)
     for path, text in strings(parameters):
         _CHECK.text(text, f"the parameter {path}", printable=True, max_length=_MAX_LENGTH)
