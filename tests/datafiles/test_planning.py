@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.datafiles import DataFileError, ReadOptions, TypedTable, UndecidedError, make_recipe
+from hedgerow.datafiles import DataFileError, ReadOptions, TypedTable, UndecidedError, make_recipe, read_typed
 
 N = 60
 DAY = dt.date(2024, 5, 17)
@@ -269,6 +269,20 @@ def test_numbers_that_look_like_an_identifier_have_a_note():
         assert f"--drop {name} leaves it out" in printed
     assert "'price'" not in printed
     assert "'zone'" not in printed
+
+
+def test_strict_proposes_an_option_that_accepts_the_layout(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = "".join(f"{number % 7},{number % 5}.5,{'yes' if number % 2 else 'no'}\n" for number in range(N))
+    path.write_text(f"Report\n\nage,mass,y\n,kg,\n{rows}3,4\nTotal,9,\n")
+    data = read_typed(path)
+    with pytest.raises(UndecidedError) as caught:
+        make_recipe(data, "y", strict=True)
+    assert caught.value.options == "--accept-layout"
+    assert caught.value.is_solved
+    for text in ("4 problems", "'Report'", "holds units", "'Total,9,'", "Line 65 has 2 of 3 fields"):
+        assert text in str(caught.value)
+    assert make_recipe(data, "y", strict=True, accept_layout=True).feature_names == ("age", "mass")
 
 
 def test_categories_that_look_like_an_identifier_have_a_note():

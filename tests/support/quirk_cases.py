@@ -477,6 +477,9 @@ CASES = {
         lines("|Sales||Cost|", "name|2023|2024|2023|2024", "x|1|2|3|4", "y|5|6|7|8"),
         {"name": ["x", "y"], "Sales 2023": [1, 5], "Cost 2024": [4, 8]},
     ),
+    "title above a column without name": Case(
+        "a.csv", lines("My report,,", ",b,c", "x,1,2", "y,3,4"), {"column_1": ["x", "y"], "b": [1, 3]}
+    ),
     "header of two rows that repeats the groups": Case(
         "a.csv",
         lines(",A,A,B", "k,n,m,n", "x,1,2,3", "y,4,5,6"),

@@ -93,6 +93,13 @@ SkipBadLines = Annotated[
 Strict = Annotated[
     bool, flag("Refuse a file if anything about it has to be guessed or left out.", "--strict")
 ]
+AcceptLayout = Annotated[
+    bool,
+    flag(
+        "With --strict: accept lines left out or filled up, made names, the choice of a sheet.",
+        "--accept-layout",
+    ),
+]
 MetricName = Annotated[
     str | None,
     option(

@@ -126,6 +126,7 @@ def read_training_table(
             drop=[*_columns(reading.drop, table), *left_out],
             categorical=_columns(reading.categorical, table),
             strict=reading.strict,
+            accept_layout=reading.accept_layout,
         )
     dropped = tuple((name, left_out.get(name, reason)) for name, reason in recipe.dropped)
     return prepare_table(path, table, replace(recipe, dropped=dropped), share, seed, columns)
@@ -143,6 +144,7 @@ class ReadingOptions:
     encoding: str | None = None
     skip_bad_lines: bool = False
     strict: bool = False
+    accept_layout: bool = False
 
     def read_options(self) -> ReadOptions:
         """Return the options for reading the file; raise UsageError for values that no file can have."""

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from hedgerow.datafiles.errors import DataFileError
 
+ACCEPT_LAYOUT = ("--accept-layout", "")
+
 
 class Finding(NamedTuple):
     """A statement about a file; a guess if the file could also be read in another way."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from hedgerow.datafiles.errors import DataFileError, format_value
-from hedgerow.datafiles.findings import Finding
+from hedgerow.datafiles.findings import ACCEPT_LAYOUT, Finding
 
 _MAX_TITLES = 30  # rows
 MAX_FOOTERS = 5  # rows
@@ -59,20 +59,24 @@ def find_layout(rows: Sequence[Sequence[str]], gaps: Collection[int] = ()) -> La
     if header:
         shown = ", ".join(format_value(" ".join(filter(None, row))) for row in rows[:header][:2])
         lines = "line" if header == 1 else "lines"
-        findings.append(Finding(f"{header} {lines} above the header left out: {shown}."))
+        findings.append(_guess(f"{header} {lines} above the header left out: {shown}."))
     fields, first = [field.strip() for field in rows[header]], header + 1
     if _is_group_row(rows, header):
         fields = _joined(fields, rows[first])
         first += 1
         example = next(name for name in fields if " " in name)
-        findings.append(Finding(f"The names of two rows are joined, such as {format_value(example)}."))
+        findings.append(_guess(f"The names of two rows are joined, such as {format_value(example)}."))
     fields = _fitted(fields, rows[first:], findings)
     names = _names(fields, findings)
     if _is_rule(rows, first) or _is_units(rows, first):
         shown = format_value(", ".join(filter(None, rows[first])))
-        findings.append(Finding(f"The row below the header holds units, {shown}; it is left out."))
+        findings.append(_guess(f"The row below the header holds units, {shown}; it is left out."))
         first += 1
     return Layout(header, first, names, findings)
+
+
+def _guess(text: str) -> Finding:
+    return Finding(text, option=ACCEPT_LAYOUT)
 
 
 def is_footer(row: Sequence[str], width: int) -> bool:
@@ -98,7 +102,7 @@ def footer_finding(kind: str, count: int, first: str) -> Finding:
     """
     shown = format_value(first)
     what = f"The last {kind}, {shown}, is" if count == 1 else f"The last {count} {kind}s, {shown}, are"
-    return Finding(f"{what} not part of the table; left out.")
+    return _guess(f"{what} not part of the table; left out.")
 
 
 def is_number(cell: str) -> bool:
@@ -178,8 +182,8 @@ def _is_group_row(rows: Sequence[Sequence[str]], position: int) -> bool:
         return False
     upper, lower = ([cell.strip() for cell in row] for row in rows[position : position + 2])
     filled, named = list(filter(None, upper)), list(filter(None, lower))
-    is_named = all(above or below for above, below in zip(upper, lower, strict=True))
-    if not filled or len(filled) == len(upper) or not is_named:
+    pairs = list(zip(upper, lower, strict=True))
+    if len(filled) == len(upper) or not all(map(any, pairs)) or not any(map(all, pairs)):
         return False
     repeats = len(set(named)) < len(named)
     starts = [column for column, cell in enumerate(upper) if cell]
@@ -226,7 +230,7 @@ def _fitted(fields: list[str], rows: Sequence[Sequence[str]], findings: list[Fin
         return [*fields, ""]
     starts = [row[0].strip() for row in wide]
     if len(wide) >= 3 and len(set(starts)) == len(starts) and all(starts):
-        findings.append(Finding("The rows have one field more than the header; the first names the row."))
+        findings.append(_guess("The rows have one field more than the header; the first names the row."))
         return ["", *fields]
     return fields
 
@@ -253,12 +257,12 @@ def _names(fields: list[str], findings: list[Finding]) -> tuple[str, ...]:
     doubled = [f"{new!r}" for old, new in zip(fields, names, strict=True) if old and old != new]
     if doubled:
         findings.append(
-            Finding(f"Some columns have the same name; the later ones are called {_some(doubled)}.")
+            _guess(f"Some columns have the same name; the later ones are called {_some(doubled)}.")
         )
     unnamed = [f"{new!r}" for old, new in zip(fields, names, strict=True) if not old]
     if unnamed:
         what = "A column has no name; it is" if len(unnamed) == 1 else "Some columns have no name; they are"
-        findings.append(Finding(f"{what} called {_some(unnamed)}."))
+        findings.append(_guess(f"{what} called {_some(unnamed)}."))
     return tuple(names)
 
 

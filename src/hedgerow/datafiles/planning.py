@@ -9,7 +9,7 @@ from hedgerow.datafiles import column_types
 from hedgerow.datafiles.column_types import ColumnKind, is_text, n_distinct
 from hedgerow.datafiles.conversion import date_parts, to_timestamps
 from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, unknown_name
-from hedgerow.datafiles.findings import Finding, UndecidedError, format_options
+from hedgerow.datafiles.findings import ACCEPT_LAYOUT, Finding, UndecidedError, format_options
 from hedgerow.datafiles.inference import InferredColumn
 from hedgerow.datafiles.recipe import PlannedColumn, Recipe
 from hedgerow.datafiles.statements import (
@@ -33,6 +33,7 @@ def make_recipe(
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
     strict: bool = False,
+    accept_layout: bool = False,
 ) -> Recipe:
     """Plan how a table becomes X and y.
 
@@ -52,6 +53,8 @@ def make_recipe(
         Columns to use as categories, whatever their values are.
     strict : bool
         Refuse what was guessed about the file, and columns that cannot be used, instead of stating it.
+    accept_layout : bool
+        With `strict`, accept lines that were left out or filled up, made names, and the choice of a sheet.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def make_recipe(
             builder.add(name, column_types.classify_values(values), name in categorical)
     builder.check(target)
     used = [target, *(column.name for column in builder.columns)]
-    builder.state_findings(used, strict=strict)
+    builder.state_findings(used, strict=strict, accepted=ACCEPT_LAYOUT if accept_layout else None)
     builder.raise_problems()
     inferred = typed.inferred(target)
     return Recipe(
@@ -254,8 +257,10 @@ class _RecipeBuilder:
                 f"Column {quoted} is text whose values are all {values}; it is used as {values}."
             )
 
-    def state_findings(self, used: Sequence[str], *, strict: bool) -> None:
-        """Add notes about what was found out; with `strict`, guesses are problems."""
+    def state_findings(
+        self, used: Sequence[str], *, strict: bool, accepted: tuple[str, str] | None = None
+    ) -> None:
+        """Add notes about what was found out; with `strict`, guesses are problems, except accepted ones."""
         inferred = {name: found for name in used if (found := self.table.inferred(name)) is not None}
         findings = list(self.table.findings)
         findings += number_statements(inferred)
@@ -267,7 +272,8 @@ class _RecipeBuilder:
         findings += missing_statements(inferred, self.table.options.missing)
         self.notes += [finding.text for finding in findings]
         if strict:
-            self.problems += self.unusable + [finding for finding in findings if finding.is_guess]
+            guesses = [finding for finding in findings if finding.is_guess and finding.option != accepted]
+            self.problems += self.unusable + guesses
 
     def check(self, target: str) -> None:
         """Refuse a plan without columns, or with two features of one name."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hedgerow.datafiles.errors import DataFileError, one_line
-from hedgerow.datafiles.findings import Finding, UndecidedError
+from hedgerow.datafiles.findings import ACCEPT_LAYOUT, Finding, UndecidedError
 
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _NAMED = 5  # lines that a message lists
@@ -91,7 +91,7 @@ def with_equal_rows(
     findings = []
     if short:
         text = f"{_some_lines(short, f'of {width} fields')}; the others are read as missing"
-        findings.append(Finding(f"{text[0].upper()}{text[1:]}."))
+        findings.append(Finding(f"{text[0].upper()}{text[1:]}.", option=ACCEPT_LAYOUT))
     if long:
         what = "1 line is" if len(long) == 1 else f"{len(long):,} lines are"
         text = f"{what} left out: {_some_lines(long, f'fields, the header {width}')}."

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow.datafiles.errors import DataFileError, one_line, unknown_name
-from hedgerow.datafiles.findings import Finding
+from hedgerow.datafiles.findings import ACCEPT_LAYOUT, Finding
 from hedgerow.datafiles.frames import values_to_arrow
 from hedgerow.datafiles.layout import MAX_FOOTERS, find_layout, footer_finding, is_footer
 from hedgerow.optional import require_extra
@@ -63,9 +63,8 @@ def _rows(data: bytes, sheet: str | None) -> tuple[list[tuple[Any, ...]], set[in
             _check_sheet(sheet, names)
             if sheet is None and len(names) > 1:
                 others = ", ".join(map(repr, names[1:4])) + (", ..." if len(names) > 4 else "")
-                findings.append(
-                    Finding(f"The sheet {names[0]!r} is read; FILE.xlsx::NAME reads another one: {others}.")
-                )
+                text = f"The sheet {names[0]!r} is read; FILE.xlsx::NAME reads another one: {others}."
+                findings.append(Finding(text, option=ACCEPT_LAYOUT))
             page = book[sheet or names[0]]
             page.reset_dimensions()  # those that a file states may be wrong
             rows: list[tuple[Any, ...]] = []
