@@ -6,7 +6,7 @@
 
 A repeat is a random split: three quarters of the rows for training, the others for the loss, which is
 log-loss for classes and the mean squared error for numbers. All libraries get the same data frames and two
-threads; columns of categories are passed as such to all of them. A run adds to the file what it does not have
+threads (`--threads`; scikit-learn uses all cores); columns of categories are passed as such to all of them. A run adds to the file what it does not have
 yet. The tables are those of accuracy_tables.py; half of them, chosen by the hash of their names, are held
 back: defaults may be studied on the development tables only. To study parameters, pass contenders like
 
@@ -267,6 +267,8 @@ def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
 
 def run(options: argparse.Namespace) -> None:
     """Measure what the file does not have yet."""
+    global THREADS  # noqa: PLW0603 - of all contenders
+    THREADS = options.threads
     path = Path(options.out)
     runs = json.loads(path.read_text()) if path.exists() else {}
     names = options.contender or list(CONTENDERS)
@@ -384,6 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--contender", action="append", help="a name, with JSON parameters if wanted")
         if name == "run":
             command.add_argument("--repeats", type=int, default=3)
+            command.add_argument("--threads", type=int, default=THREADS)
             command.add_argument("--out", required=True)
         else:
             command.add_argument("files", nargs="+")
