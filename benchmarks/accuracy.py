@@ -6,9 +6,10 @@
 
 A repeat is a random split: three quarters of the rows for training, the others for the loss, which is
 log-loss for classes and the mean squared error for numbers. All libraries get the same data frames and two
-threads (`--threads`; scikit-learn uses all cores); columns of categories are passed as such to all of them. A run adds to the file what it does not have
-yet. The tables are those of accuracy_tables.py; half of them, chosen by the hash of their names, are held
-back: defaults may be studied on the development tables only. To study parameters, pass contenders like
+threads (`--threads`; scikit-learn uses all cores); columns of categories are passed as such to all of them. A
+run adds to the file what it does not have yet. The tables are those of accuracy_tables.py; half of them,
+chosen by the hash of their names, are held back: defaults may be studied on the development tables only. To
+study parameters, pass contenders like
 
     --contender 'Hedgerow {"learning_rate": 0.05, "n_estimators": 1000}'
 
