@@ -221,3 +221,14 @@ def test_from_dict_rejects_invalid_recipes_in_one_line(what):
         Recipe.from_dict(INVALID[what])
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.float64(), pa.string()])
+def test_dates_of_digits_may_be_numbers_later(kind):
+    days = [20240501 + number for number in range(20)]
+    table = pa.table({"day": [str(day) for day in days], "y": ["no", "yes"] * 10})
+    recipe = make_recipe(table, "y")
+    later = recipe.features(pa.table({"day": pa.array([20240517, None], pa.int64()).cast(kind)}))
+    assert later["day.day"].to_pylist() == [17.0, None]
+    with pytest.raises(DataFileError, match="column 'day' must hold dates, as in training, but row 1 holds"):
+        recipe.features(pa.table({"day": pa.array([20240532], pa.int64()).cast(kind)}))

@@ -304,6 +304,25 @@ CASES = {
         {"a": [day(2024, 5, 17)]},
         options=ReadOptions(date_formats={"a": "%Y%m%d"}),
     ),
+    "digits in a column whose name says date": Case(
+        "a.csv",
+        lines("birth_date,b,Lieferdatum", "20240517,20240517,20240517", ",20240518,20240518"),
+        {
+            "birth_date": [day(2024, 5, 17), None],
+            "b": [20240517, 20240518],
+            "Lieferdatum": [day(2024, 5, 17), day(2024, 5, 18)],
+        },
+        says=("'birth_date' holds dates such as '20240517', read as year/month/day",),
+    ),
+    "digits that are ten dates": Case(
+        "a.csv",
+        lines("a,b", *(f"202405{number},{20240500 + 11 * number}" for number in range(10, 30))),
+        {"a": [day(2024, 5, number) for number in range(10, 30)]}
+        | {"b": [20240500 + 11 * number for number in range(10, 30)]},
+    ),
+    "digits that are no dates": Case(
+        "a.csv", lines("date,b", "20240517,1", "20240532,2"), {"date": [20240517, 20240532]}, silent=True
+    ),
     "dates of both orders stay text": Case(
         "a.csv", lines("a,b", "13/1/2024,1", "1/13/2024,2"), {"a": ["13/1/2024", "1/13/2024"]}
     ),

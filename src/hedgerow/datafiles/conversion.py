@@ -184,6 +184,20 @@ def read_texts(column: pa.ChunkedArray, planned: Any, missing: Sequence[str]) ->
     return values
 
 
+def digits_as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whole numbers as texts; other columns unchanged.
+
+    >>> digits_as_texts(pa.chunked_array([[20240517.0, None]])).to_pylist()
+    ['20240517', None]
+    """
+    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+        return column
+    try:
+        return plain_numbers(column).cast(pa.int64()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return column
+
+
 def _first_row(texts: pa.ChunkedArray, is_valid: Callable[[str], bool]) -> int | None:
     """Return the row of the first text that is not valid."""
     for text in pc.unique(texts).drop_null().to_pylist():

@@ -9,6 +9,7 @@ A column becomes what all its values are.
   stays text, because a number would lose the zero. Numbers in other forms, such as 1.234,50 €: see
   `number_texts`.
 - true and false in upper or lower case are booleans.
+- Whole numbers such as 20240517 are dates if all values are, and the name says so or there are ten of them.
 - 2024-05-17 and 2024-05-17 12:30[:59[.123456]] are dates, in UTC with an offset. Other forms: see
   `date_texts`.
 
@@ -17,6 +18,7 @@ they do not either, the separator of the file: with a semicolon, decimal commas 
 month.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +43,12 @@ AMONG_NUMBERS = (
     *("0000-00-00", "0000-00-00 00:00:00", "00.00.0000", "00/00/0000"),  # dates of databases
 )
 _LEADING_ZERO = r"^[+-]?0[0-9xX]"  # 0x: Arrow would read 0x1F as 31
+_DAY_NUMBERS = (19_000_101, 20_991_231)
+_DAY_NUMBER_FORMAT = "%Y%m%d"
+_MIN_DAY_NUMBERS = 10  # distinct dates, of which one in 28 would be valid by chance
+_DAY_NAME = re.compile(
+    r"(?:.*[\W_\d])?(?:date|datum|day|tag|fecha|data|jour|dt)(?:[\W_\d].*)?|.*(?:date|datum)", re.IGNORECASE
+)
 _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
 _ROWS_PER_CAST = 1 << 13
 _OTHER_TYPES = (pa.bool_(), pa.date32(), *map(pa.timestamp, ("us", "ns")), pa.timestamp("us", "UTC"))
@@ -89,6 +97,7 @@ def infer_columns(
         for name, column in zip(table.column_names, table.columns, strict=True)
         if is_text(column.type)
     }
+    found = {name: _as_day_numbers(column, name) for name, column in found.items()}
     ambiguous = [name for name, column in found.items() if column.ambiguous == "number"]
     commas = any(column.decimal == "," and not column.ambiguous for column in found.values())
     if not options.decimal and (ambiguous or commas or comma_file):
@@ -107,6 +116,22 @@ def infer_columns(
             again = infer_column(table[name], name, day_first=day_first, **known) if day_first else column
             found[name] = again._replace(is_default=len(orders) != 1)
     return found
+
+
+def _as_day_numbers(column: InferredColumn, name: str) -> InferredColumn:
+    """Return integers such as 20240517 as dates, if all are; other columns unchanged."""
+    if not pa.types.is_integer(column.values.type):
+        return column
+    ends = pc.min_max(column.values).as_py()
+    if ends["min"] < _DAY_NUMBERS[0] or ends["max"] > _DAY_NUMBERS[1]:
+        return column
+    days = pc.unique(column.values).drop_null()
+    if len(days) < _MIN_DAY_NUMBERS and not _DAY_NAME.fullmatch(name):
+        return column
+    values = parse_dates(column.values.cast(pa.string()), [_DAY_NUMBER_FORMAT])
+    if values is None:
+        return column
+    return column._replace(values=values, formats=(_DAY_NUMBER_FORMAT,), example=str(days[0]))
 
 
 def _any_points(table: pa.Table, found: Mapping[str, InferredColumn]) -> bool:

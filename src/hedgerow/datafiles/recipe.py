@@ -316,6 +316,8 @@ class Recipe:
 def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]) -> list[Any]:
     """Convert a column of the table to its features; texts are read as the recipe states."""
     raw = table.table[column.name]
+    if column.kind == "date" and column.formats:
+        raw = conversion.digits_as_texts(raw)  # 20240517, which other readers return as a number
     values = raw
     if is_text(raw.type):
         known = table.known(column.name)
