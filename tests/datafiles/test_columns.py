@@ -81,7 +81,7 @@ def test_infer_type_converts_text_of_any_layout_only():
         (["kg", " kg"], "constant"),
         ([[1], [2]], "unsupported"),
         ([b"a", b"b"], "unsupported"),
-        ([dt.time(1), dt.time(2)], "unsupported"),
+        ([dt.time(1), dt.time(2)], "time"),
         ([{"a": 1}, {"a": 2}], "unsupported"),
     ],
 )

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -232,3 +233,22 @@ def test_dates_of_digits_may_be_numbers_later(kind):
     assert later["day.day"].to_pylist() == [17.0, None]
     with pytest.raises(DataFileError, match="column 'day' must hold dates, as in training, but row 1 holds"):
         recipe.features(pa.table({"day": pa.array([20240532], pa.int64()).cast(kind)}))
+
+
+def test_times_of_day_become_minutes():
+    texts = [f"{number}:05" for number in range(20)]
+    recipe = make_recipe(pa.table({"start": texts, "y": ["no", "yes"] * 10}), "y")
+    assert Recipe.from_dict(recipe.to_dict()) == recipe
+    for values in (["14:05", None], ["14:05:00", "n/a"], pa.array([dt.time(14, 5), None], pa.time32("s"))):
+        assert recipe.features(pa.table({"start": values}))["start"].to_pylist() == [845.0, None]
+    frame = pd.DataFrame({"start": [dt.time(0, 0, 30), None]})
+    assert recipe.apply_frame(frame)["start"].to_pylist() == [0.5, None]
+    with pytest.raises(
+        DataFileError, match=r"column 'start' must hold times of day, .* but row 2 holds 'soon'"
+    ):
+        recipe.features(pa.table({"start": ["14:05", "soon"]}))
+    with pytest.raises(DataFileError, match=r"column 'start' must hold times of day, .* but row 1 holds 5"):
+        recipe.features(pa.table({"start": [5]}))
+    numbers = make_recipe(pa.table({"start": range(20), "y": ["no", "yes"] * 10}), "y")
+    with pytest.raises(DataFileError, match=r"column 'start' must hold numbers, .* but row 1 holds 14:05"):
+        numbers.features(pa.table({"start": ["14:05"]}))

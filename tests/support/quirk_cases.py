@@ -90,6 +90,12 @@ def duck(path):
         database.execute("insert into cars values (1, '2024-05-17', 'red'), (null, null, 'blue')")
 
 
+def duck_times(path):
+    with duckdb.connect(str(path)) as database:
+        database.execute("create table trips (start time)")
+        database.execute("insert into trips values ('14:05'), (null)")
+
+
 EXCEL = lines(
     '"Name","Amount","Share","Date","Code"',
     '"Müller","$1,234.50","12 %","1/31/2024","007"',
@@ -322,6 +328,19 @@ CASES = {
     ),
     "digits that are no dates": Case(
         "a.csv", lines("date,b", "20240517,1", "20240532,2"), {"date": [20240517, 20240532]}, silent=True
+    ),
+    "times of day": Case(
+        "a.csv",
+        lines("a,b,c", "14:05,8:05:30,12:05 AM", "-,23:59:00.5,2:05 pm"),
+        {
+            "a": [dt.time(14, 5), None],
+            "b": [dt.time(8, 5, 30), dt.time(23, 59, 0, 500_000)],
+            "c": [dt.time(0, 5), dt.time(14, 5)],
+        },
+        says=("'b' holds times of day; they become minutes since midnight",),
+    ),
+    "hours beyond a day stay text": Case(
+        "a.csv", lines("a,b", "14:05,1:2", "25:10,2:1"), {"a": ["14:05", "25:10"], "b": ["1:2", "2:1"]}
     ),
     "dates of both orders stay text": Case(
         "a.csv", lines("a,b", "13/1/2024,1", "1/13/2024,2"), {"a": ["13/1/2024", "1/13/2024"]}
@@ -701,6 +720,7 @@ CASES = {
         {"age": [1, None], "born": [day(2024, 5, 17), None], "hue": ["red", "blue"]},
         path="a.duckdb::cars",
     ),
+    "times of day of DuckDB": Case("a.duckdb", duck_times, {"start": [dt.time(14, 5), None]}),
     "no such table": Case(
         "a.duckdb", duck, path="a.duckdb::card", error="no table 'card'; did you mean 'cars'"
     ),

@@ -2,11 +2,11 @@
 
 | kind | meaning |
 |---|---|
-| number, boolean, date | by type |
+| number, boolean, date, time | by type; a time is one of day |
 | category | dictionary columns; texts with few distinct values (see `is_category`) |
 | text | other texts: names, comments, addresses |
 | empty, constant | no known value; one value in every row |
-| unsupported | lists, structures, bytes, times of day, durations |
+| unsupported | lists, structures, bytes, durations |
 """
 
 import re
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-KINDS = ("number", "boolean", "category", "date", "text", "empty", "constant", "unsupported")
+KINDS = ("number", "boolean", "category", "date", "time", "text", "empty", "constant", "unsupported")
 MAX_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
 _FEW_CATEGORIES = 20  # up to this number they are categories even if half of the rows differ: small tables
 _CODE_LENGTH = 8  # longest code: postal codes, stations, products
@@ -97,7 +97,7 @@ def can_be_category(kind: pa.DataType) -> bool:
     >>> can_be_category(pa.int8()), can_be_category(pa.list_(pa.int8()))
     (True, False)
     """
-    return _base(kind.value_type if pa.types.is_dictionary(kind) else kind) != "unsupported"
+    return _base(kind.value_type if pa.types.is_dictionary(kind) else kind) not in ("unsupported", "time")
 
 
 def _base(kind: pa.DataType) -> str:
@@ -108,6 +108,8 @@ def _base(kind: pa.DataType) -> str:
         return "number"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return "date"
+    if pa.types.is_time(kind):
+        return "time"
     if is_text(kind):
         return "text"
     return "empty" if pa.types.is_null(kind) else "unsupported"

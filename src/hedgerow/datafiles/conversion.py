@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"[+-]?(?!0\d)(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d)(:\d\d)?(:\d\d)?(?:\.(\d{1,9}))?Z?", re.ASCII)
 _DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
-_PLURALS = {"number": "numbers", "boolean": "true or false", "date": "dates"}
+_PLURALS = {"number": "numbers", "boolean": "true or false", "date": "dates", "time": "times of day"}
 
 
 # --- dates
@@ -268,6 +268,27 @@ def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         fits = pc.or_(known, pc.is_null(values))
         raise _kind_error(values, name, "boolean", max(pc.index(fits, value=False).as_py(), 0))
     raise _kind_error(values, name, "boolean")
+
+
+def to_minutes(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert times of day to minutes since midnight, float64, null where missing.
+
+    >>> to_minutes(infer_type(pa.chunked_array([["14:05", "00:00:30", None]])), "start").to_pylist()
+    [845.0, 0.5, None]
+    """
+    values = _decoded(column)
+    kind = values.type
+    if pa.types.is_null(kind):
+        return values.cast(pa.float64())
+    if pa.types.is_time(kind):
+        microseconds = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
+        return pc.divide(microseconds.cast(pa.float64()), 60e6)
+    row = _first_row(values, _is_time) if is_text(kind) else None
+    raise _kind_error(values, name, "time", row)
+
+
+def _is_time(text: str) -> bool:
+    return bool(pa.types.is_time(infer_type(pa.chunked_array([[text]])).type))
 
 
 def to_dates(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ A column becomes what all its values are.
   `number_texts`.
 - true and false in upper or lower case are booleans.
 - Whole numbers such as 20240517 are dates if all values are, and the name says so or there are ten of them.
+- 14:05, 14:05:30 and 2:05 PM are times of day.
 - 2024-05-17 and 2024-05-17 12:30[:59[.123456]] are dates, in UTC with an offset. Other forms: see
   `date_texts`.
 
@@ -50,6 +51,7 @@ _DAY_NAME = re.compile(
     r"(?:.*[\W_\d])?(?:date|datum|day|tag|fecha|data|jour|dt)(?:[\W_\d].*)?|.*(?:date|datum)", re.IGNORECASE
 )
 _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
+_TIME = r"^\d{1,2}:\d\d"
 _ROWS_PER_CAST = 1 << 13
 _OTHER_TYPES = (pa.bool_(), pa.date32(), *map(pa.timestamp, ("us", "ns")), pa.timestamp("us", "UTC"))
 
@@ -286,11 +288,21 @@ def _typed(texts: pa.ChunkedArray, decimal: str | None, day_first: bool) -> Infe
         )
     dates = detect_dates(texts, day_first=day_first)
     if dates is None:
-        return None
+        return _times(texts, example)
     ambiguous = "date" if dates.is_ambiguous else ""
     return InferredColumn(
         dates.values, formats=dates.formats, order=dates.order, ambiguous=ambiguous, example=example
     )
+
+
+def _times(texts: pa.ChunkedArray, example: str) -> InferredColumn | None:
+    """Convert texts to times of day, by way of moments of one day; None if some are others."""
+    if not pc.all(pc.match_substring_regex(texts.drop_null()[:_SAMPLE], _TIME)).as_py():
+        return None
+    moments = detect_dates(pc.binary_join_element_wise("2000-01-01", texts, " "))
+    if moments is None or moments.values.type != pa.timestamp("us"):  # a date alone, or a zone
+        return None
+    return InferredColumn(moments.values.cast(pa.time64("us")), example=example)
 
 
 def _first_formatted_number(texts: pa.ChunkedArray, example: str) -> str:

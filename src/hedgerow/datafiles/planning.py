@@ -60,8 +60,8 @@ def make_recipe(
     -------
     Recipe
         Numbers and booleans stay unchanged; texts with few values become categories; dates become numbers
-        (year, month, ...). Empty and constant columns, free text, identifiers and types without order are
-        left out; `dropped` and `notes` list them.
+        (year, month, ...), and times of day minutes since midnight. Empty and constant columns, free text,
+        identifiers and types without order are left out; `dropped` and `notes` list them.
 
     Raises
     ------
@@ -200,6 +200,8 @@ class _RecipeBuilder:
             self._unusable(name, column)
         elif column.kind == "date":
             self._date(name, column, inferred)
+        elif column.kind == "time":
+            self.columns.append(PlannedColumn(name, "time"))
         else:
             self._plain(name, file_type, column, inferred)
 
@@ -269,6 +271,9 @@ class _RecipeBuilder:
                 findings.append(
                     date_statement(column, inferred.get(column.name), self.table.values(column.name).type)
                 )
+            elif column.kind == "time":
+                text = f"Column {format_value(column.name)} holds times of day; they become minutes"
+                findings.append(Finding(f"{text} since midnight.", is_guess=False))
         findings += missing_statements(inferred, self.table.options.missing)
         self.notes += [finding.text for finding in findings]
         if strict:

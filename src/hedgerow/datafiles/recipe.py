@@ -27,7 +27,7 @@ from hedgerow.strict_json import JsonChecker, Limits, to_plain
 
 TASKS = ("classification", "regression")
 LABELS = ("text", "integer", "boolean", "number")
-PLANNED = ("number", "boolean", "category", "date")
+PLANNED = ("number", "boolean", "category", "date", "time")
 DECIMALS = ("", ".", ",")
 
 
@@ -40,7 +40,7 @@ class PlannedColumn:
     name : str
         The name of the column in the file.
     kind : str
-        "number", "boolean", "category" or "date".
+        "number", "boolean", "category", "date" or "time".
     parts : tuple of str
         For a date, those of year, month, day, weekday, hour and days that become features.
     formats : tuple of str
@@ -331,7 +331,8 @@ def _features(table: TypedTable, column: PlannedColumn, missing: tuple[str, ...]
         if is_text(raw.type) and not is_text(values.type):
             values = clean_text(raw, missing, column.kept)
         return [conversion.to_categories(values, column.name, cleaned=is_text(values.type))]
-    return [(to_numbers if column.kind == "number" else to_booleans)(values, column.name)]
+    convert = {"number": to_numbers, "boolean": to_booleans, "time": conversion.to_minutes}[column.kind]
+    return [convert(values, column.name)]
 
 
 def _is_as_planned(known: InferredColumn, column: PlannedColumn) -> bool:

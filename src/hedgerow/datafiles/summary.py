@@ -27,7 +27,7 @@ class ColumnSummary:
     name, type : str
         The name and the Arrow type of the column.
     kind : str
-        "number", "boolean", "category", "date", "text", "empty", "constant" or "unsupported".
+        "number", "boolean", "category", "date", "time", "text", "empty", "constant" or "unsupported".
     n_missing, n_distinct : int
         Number of rows without a value and of distinct known values (0 for unsupported types).
     low, high : int, float, str or None
@@ -189,6 +189,7 @@ _FACTS: dict[str, Callable[[pa.ChunkedArray], dict[str, Any]]] = {
     "number": _numbers,
     "boolean": _booleans,
     "date": _dates,
+    "time": _dates,
     "category": lambda known: {"top": _top(known)},
     "text": lambda _: {},
 }

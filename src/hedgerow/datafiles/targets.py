@@ -46,7 +46,8 @@ def infer_target(table: TypedTable, name: str, task: str | None) -> Target:
         categorical = pa.types.is_dictionary(table.table[name].type)
         target = _number_target(values, quoted, "classification" if categorical else task)
     else:
-        what = "dates" if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else f"the type {kind}"
+        is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+        what = "dates" if is_date else "times of day" if pa.types.is_time(kind) else f"the type {kind}"
         raise DataFileError(
             f"the target {quoted} holds {what}, which cannot be predicted; choose a column of classes or "
             "numbers"

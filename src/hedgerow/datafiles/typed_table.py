@@ -89,10 +89,10 @@ class TypedTable:
     def kept_values(self, name: str) -> pa.ChunkedArray:
         """Return a column to copy to another file: of its type if that is certain, otherwise as read."""
         found = self.inferred(name)
-        is_certain = found is not None and not (
-            found.formats or found.signs or found.decimal or found.missing
-        )
-        return self.values(name) if is_certain and not is_text(self.values(name).type) else self.table[name]
+        if found is None or found.formats or found.signs or found.decimal or found.missing:
+            return self.table[name]
+        kind = found.values.type
+        return self.table[name] if is_text(kind) or pa.types.is_time(kind) else found.values
 
     def typed(self) -> pa.Table:
         """Return the table with all columns of their inferred types."""
