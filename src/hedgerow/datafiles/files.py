@@ -62,11 +62,11 @@ def read_data(
     pyarrow.Table
         A table of at least one row. Columns of Parquet and Arrow files have the types of the file. Columns
         of texts have the type that all their values have: integers, numbers (also 1,234.50, 1.234,50, $5,
-        12 %), booleans, dates (2024-05-17, 17.5.2024, 5/17/24 10:00 PM, 17 May 2024), otherwise text. Empty
-        values and NA, N/A, NaN, null, None, ? and errors of Excel such as #DIV/0! are missing (also - among
-        numbers and dates; not NA among two-letter codes). A column with leading zeros, such as the postal
-        code 01234, stays text, because a number would lose them. Leading and trailing spaces of names and
-        values are removed. A column without a name is called column_N by its position.
+        12 %), booleans, dates (2024-05-17, 17.5.2024, 5/17/24 10:00 PM, 17 May 2024), times of day (14:05),
+        otherwise text. Empty values and NA, N/A, NaN, null, None, ? and errors of Excel such as #DIV/0! are
+        missing (also - among numbers and dates; not NA among two-letter codes). A column with leading zeros,
+        such as the postal code 01234, stays text, because a number would lose them. Leading and trailing
+        spaces of names and values are removed. A column without a name is called column_N by its position.
 
     Raises
     ------
