@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 WIDTH = 118  # of a page for a file; a terminal has its own
 _GAP = 3  # spaces between columns
 _MIN_WIDTH = 16  # of a text column that is wrapped
+_TINY, _HUGE = 1e-5, 1e15  # numbers outside have an exponent
+_MORE_DECIMALS = 2  # of a column with a smaller error
 
 
 def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], width: int) -> list[int]:
@@ -127,44 +129,100 @@ def printable(text: str) -> str:
 
 
 def format_mean(value: tuple[float, float] | None) -> str:
-    """Format a value with its error, both rounded to the first digit of the error, the second after a 1.
+    """Format a value with its error; see `format_means`.
 
     >>> format_mean((0.6051, 0.0039)), format_mean((542.03, 6.2)), format_mean((1613.4, 121.7))
-    ('0.605 ± 0.004', '542 ± 6', '1610 ± 120')
+    ('0.605 ± 0.004', '542 ± 6', '1,613 ± 122')
     >>> format_mean((0.75, 0.0)), format_mean(None)
     ('0.7500 ± 0', '–')
     """
-    if value is None:
-        return "–"
-    mean, error = value
-    if not (math.isfinite(mean) and math.isfinite(error) and error > 0):
-        return f"{format_number(mean)} ± {error:.2g}"
+    return format_means([value])[0]
+
+
+def format_means(values: Sequence[tuple[float, float] | None]) -> list[str]:
+    """Format the values of a column with their errors.
+
+    All have the same decimals: those of the first digit of an error, the second after a 1, of the smallest
+    error that is not far below the others.
+
+    >>> format_means([(1048.7, 97.0), (1050.2, 113.0), None])
+    ['1,049 ± 97', '1,050 ± 113', '–']
+    >>> format_means([(0.6051, 0.0039), (0.6123, 0.031), (0.5, 0.0)])
+    ['0.605 ± 0.004', '0.612 ± 0.031', '0.500 ± 0']
+    """
+    found = [_error_decimals(one[1]) for one in values if one is not None and _has_error(one)]
+    decimals = min(max(found), min(found) + _MORE_DECIMALS) if found else None
+    texts = []
+    for one in values:
+        if one is None:
+            texts.append("–")
+            continue
+        mean, error = one
+        if decimals is None or not math.isfinite(mean):
+            texts.append(f"{format_score(mean)} ± {error:.2g}")
+            continue
+        shown = _fixed(error, decimals) if _has_error(one) else f"{error:.2g}"
+        texts.append(f"{_fixed(mean, decimals)} ± {shown}")
+    return texts
+
+
+def _has_error(value: tuple[float, float]) -> bool:
+    return math.isfinite(value[0]) and math.isfinite(value[1]) and value[1] > 0
+
+
+def _error_decimals(error: float) -> int:
     exponent = math.floor(math.log10(error))
-    first = error / 10.0**exponent
-    decimals = -exponent + (not 1.95 <= first < 9.5)
-    return f"{_rounded(mean, decimals)} ± {_rounded(error, decimals)}"
+    return max(-exponent + (not 1.95 <= error / 10.0**exponent < 9.5), 0)
+
+
+def format_column(values: Sequence[float | None], digits: int = 4, *, whole: bool = False) -> list[str]:
+    """Format the numbers of a column with the same decimals: `digits` digits of the largest, commas.
+
+    whole : whether numbers without fractions have no decimals
+
+    >>> format_column([1.874, 0.0000875, None]), format_column([0.875, 0.87712])
+    (['1.874', '0.000', '–'], ['0.8750', '0.8771'])
+    >>> format_column([308644.0, 3800810.5]), format_column([5.0, 50.0], whole=True)
+    (['308,644', '3,800,810'], ['5', '50'])
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if whole and all(float(value).is_integer() and abs(value) < _HUGE for value in known):
+        decimals = 0
+    else:
+        largest = max(map(abs, known), default=0.0)
+        if largest and not _TINY <= largest < _HUGE:
+            return ["–" if value is None else format_number(value, digits) for value in values]
+        decimals = digits if 1e-4 <= largest <= 1 or not largest else _decimals(largest, digits)
+    return ["–" if value is None or not math.isfinite(value) else _fixed(value, decimals) for value in values]
+
+
+def format_score(value: float | None) -> str:
+    """Format a score with four digits; from 0.0001 to 1 with four decimals; below 1 it is not rounded to 1.
+
+    >>> format_score(0.98765), format_score(1.0), format_score(0.99998), format_score(9.03225)
+    ('0.9877', '1.0000', '> 0.9999', '9.032')
+    >>> format_score(14361.2), format_score(0.0000412345), format_score(None)
+    ('14,361', '0.00004123', '–')
+    """
+    if value is not None and 0.99995 <= value < 1.0 - 1e-12:
+        return "> 0.9999"
+    return format_column([value])[0]
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Format a number with some significant digits, without an exponent unless it is tiny or huge.
+    """Format a number with some digits, at least all before the point; with an exponent if tiny or huge.
 
     >>> format_number(0.0314159), format_number(1613.42), format_number(123.4, 2), format_number(1.2e-9, 2)
-    ('0.03142', '1613', '120', '1.2e-09')
+    ('0.03142', '1,613', '123', '1.2e-09')
     """
-    if value == 0 or not 1e-5 <= abs(value) < 1e15:
+    if value == 0 or not _TINY <= abs(value) < _HUGE:
         return f"{value:.{digits}g}"
-    return _rounded(value, digits - 1 - math.floor(math.log10(abs(value))))
+    return _fixed(value, _decimals(abs(value), digits))
 
 
-def _rounded(value: float, decimals: int) -> str:
-    """Round to a number of decimals, which may be negative."""
-    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"
+def _decimals(size: float, digits: int) -> int:
+    return max(digits - 1 - math.floor(math.log10(size)), 0)
 
 
-def format_seconds(value: float | None) -> str:
-    """Format seconds with three digits.
-
-    >>> format_seconds(0.0537), format_seconds(120.4)
-    ('0.0537', '120')
-    """
-    return "–" if value is None else f"{value:#.3g}" if value < 100 else f"{value:.0f}"
+def _fixed(value: float, decimals: int) -> str:
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}"

@@ -108,7 +108,7 @@ def test_predict_of_regression_reads_another_format(capsys):
     lines = printed.out.splitlines()
     assert lines[0] == '"rooms","predicted price"'
     assert len(lines) == 101
-    assert "R squared" in printed.err
+    assert "R²" in printed.err
     values = np.array([float(line.split(",")[1]) for line in lines[1:]])
     truth = make_table(100, seed=1)["price"].to_numpy()
     assert np.corrcoef(values, truth)[0, 1] > 0.85

@@ -4,6 +4,7 @@ import contextlib
 import html
 import io
 import re
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,11 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.cli import main
+from hedgerow.datafiles import read_typed
+from hedgerow.io import load
 from hedgerow.report import Report, ReportData, sections_model
 from hedgerow.report.reproduction import fit_code
-from hedgerow.selection import WeightedEnsembleClassifier
+from hedgerow.selection import WeightedEnsembleClassifier, hold_out, take_rows
 from hedgerow.theory import certify
 from hedgerow.theory.certificate import format_bound
 from report_cases import case
@@ -126,7 +129,94 @@ def test_code_after_a_refit_fits_the_model_that_was_evaluated(houses):
     train("price", "sold", "gradient", "--refit")
     (code,) = listings((houses / "a.html").read_text(encoding="utf-8"))
     assert "model.fit(X_train, y_train)" in code
-    assert "load(" not in code
+    found, shown = printed(code), tiles((houses / "a.html").read_text(encoding="utf-8"))
+    assert close(found["rmse"], shown["root mean squared error"])
+
+
+@pytest.mark.parametrize("refit", [[], ["--refit"]])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        ["--weight", "w"],
+        ["--class-weight", "never=5,soon=1"],
+        ["--weight", "w", "--class-weight", "balanced"],
+    ],
+)
+def test_code_fits_with_the_weights_of_the_training(houses, weights, refit):
+    table, number = csv.read_csv("houses.csv"), np.arange(500)
+    csv.write_csv(table.append_column("w", [number % 4 + 1]), "houses.csv")
+    train("sold", "price", "adaboost", *weights, *refit)
+    made = listings((houses / "a.html").read_text(encoding="utf-8"))
+    names = {}
+    for code in made:
+        printed(code, names)
+    assert "sample_weight=sample_weight" in made[-1]
+    train("sold", "price", "adaboost", *weights, "--force")
+    loaded = load("a.hedgerow").estimator
+    np.testing.assert_array_equal(
+        names["model"].predict_proba(names["X_test"]), loaded.predict_proba(names["X_test"])
+    )
+
+
+def test_code_fits_the_model_of_a_threshold(houses):
+    train("sold", "price", "adaboost", "--threshold", "0.3", "--positive", "never")
+    names = {}
+    for code in listings((houses / "a.html").read_text(encoding="utf-8")):
+        printed(code, names)
+    loaded = load("a.hedgerow").estimator
+    np.testing.assert_array_equal(names["model"].predict(names["X_test"]), loaded.predict(names["X_test"]))
+
+
+def test_code_reads_the_member_of_an_archive(houses):
+    with zipfile.ZipFile("iso.zip", "w") as archive:
+        archive.write("houses.csv", "data/iso.csv")
+        archive.writestr("other.csv", "a,b\n1,2\n")
+    options = ["--drop", "price", "--method", "adaboost", "--param", "n_estimators=10", "--out", "a.hedgerow"]
+    source = "iso.zip::data/iso.csv"
+    assert main(["train", source, "--target", "sold", *options, "--report", "a.html"]) == 0
+    page = (houses / "a.html").read_text(encoding="utf-8")
+    assert f"<title>sold in {source}</title>" in page
+    assert printed(listings(page)[0])["errors"] == tiles(page)["errors"]
+
+
+def test_standard_input_has_no_code_that_reads_it(houses, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((houses / "houses.csv").read_bytes())))
+    options = ["--drop", "price", "--method", "adaboost", "--param", "n_estimators=10", "--out", "a.hedgerow"]
+    line = ["train", "-", "--target", "sold", *options, "--class-weight", "balanced", "--report", "a.html"]
+    assert main(line) == 0
+    page = (houses / "a.html").read_text(encoding="utf-8")
+    assert "The table was read from standard input, so no code can read it again" in page
+    (code,) = listings(page)
+    assert "read_typed" not in code
+    loaded = load("a.hedgerow")
+    table = read_typed("houses.csv", options=loaded.recipe.read_options)
+    X, y = loaded.recipe.features(table), loaded.recipe.labels(table)
+    rows, test = hold_out(y, "classification", 0.2, 0)
+    names = {
+        "X_train": take_rows(X, rows),
+        "y_train": y[rows],
+        "X_test": take_rows(X, test),
+        "y_test": y[test],
+    }
+    assert printed(code, names)["errors"] == tiles(page)["errors"]
+    np.testing.assert_array_equal(names["model"].predict_proba(X), loaded.estimator.predict_proba(X))
+
+
+def test_curves_and_key_figures_are_of_the_positive_class(houses, capsys):
+    for positive, more in ((None, []), ("never", ["--positive", "never"]), ("soon", ["--positive", "soon"])):
+        train("sold", "price", "adaboost", *more, "--force")
+        printed_text = capsys.readouterr().out
+        label = positive or "soon"
+        assert f"average precision of {label!r}" in printed_text
+        assert f"F1 of {label!r}" in printed_text
+        for command in (None, ["report", "a.hedgerow", "houses.csv", "--out", "a.html", "--force"]):
+            assert command is None or main(command) == 0
+            page = (houses / "a.html").read_text(encoding="utf-8")
+            drawn = positive or "never"  # without a positive class, the rare one
+            assert f"Precision-recall curve, class {drawn}: " in page
+            found, shown = printed(listings(page)[0]), tiles(page)
+            assert close(found["average precision"], shown["average precision"].removeprefix("> "))
+            assert f"of class {drawn}; " in page
 
 
 def test_code_for_another_file_uses_all_its_rows(houses):

@@ -180,7 +180,7 @@ def test_trials_are_sorted_and_the_best_is_marked(small):
     rows = rows_of(html, "Methods, the best first")
     assert [row[0] for row in rows] == ["gradient boosting", "random forest", "bagging &lt;of trees&gt;"]
     assert [row[1] for row in rows] == ["defaults", "50 trees", "defaults"]
-    assert [row[2] for row in rows] == ["0.300 ± 0.010", "0.50 ± 0.02", "–"]
+    assert [row[2] for row in rows] == ["0.300 ± 0.010", "0.500 ± 0.020", "–"]
     assert [row[-1] for row in rows] == ["", "", "skipped: no time was left"]
     assert "note</th>" not in sections_model.choice(ReportData(*small, choice=choice_of(BEST))).body
     assert html.count('class="marked"') == 1

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,22 @@ def _check_command(arguments: Sequence[str]) -> None:
         is_model = first.endswith(".hedgerow")
         command = f"predict {first} TABLE" if is_model else f"train {first} --target COLUMN"
         raise errors.UsageError(f"{first} is a file, not a command; did you mean `hedgerow {command}`?")
+    _check_target(arguments)
+
+
+def _check_target(arguments: Sequence[str]) -> None:
+    """Raise UsageError if the target is passed without its option, as the argument after the table."""
+    has_target = any(one in ("--target", "-t") or one.startswith(("--target=", "-t")) for one in arguments)
+    if len(arguments) < 3 or arguments[0] not in ("train", "compare") or has_target:
+        return
+    data, second = arguments[1:3]
+    if second.startswith("-") or not Path(data.split("::")[0]).is_file():
+        return
+    from hedgerow.datafiles import DataFileError, read_typed  # noqa: PLC0415 - loads pyarrow
+
+    with suppress(DataFileError):
+        if second in read_typed(data).column_names:
+            raise errors.UsageError(f"--target is missing; did you mean --target {shlex.quote(second)}?")
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """`hedgerow certify` and `hedgerow report`: the evaluation of a model on rows that are new to it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output
 from hedgerow.cli.table_model import ModelFile, PreparedTable, print_table, read_model, read_table_file
 from hedgerow.container import ModelFileError
+from hedgerow.datafiles.files import split_source
 from hedgerow.io import load_certificate
 from hedgerow.selection import Choice, score_model
 from hedgerow.selection.metrics import metric_named
 from hedgerow.selection.weighted_ensemble import members_of
+from hedgerow.text_table import format_number
 from hedgerow.theory import Certificate
 from hedgerow.theory import certify as certify_classifier
 
 _DELTA = 0.05
+_LONGEST = 24  # letters of a label in a heading
+_FRACTION = re.compile(r"(?<![\w.])\d+\.\d{5,}(?![\w.])")  # a number of more digits than a reader wants
 # A bound from the training rows assumes that the class of models was fixed before these rows were used.
 _CHOSEN = "if the method counts as fixed beforehand: validation chose it by its scores on the training rows"
 
@@ -30,12 +35,13 @@ class Evaluation:
     choice: Choice | None
     scores: dict[str, float]
     certificate: Certificate | None
+    positive: Any = None  # label of the positive class, if one was named
 
 
-def evaluate(model: Any, table: PreparedTable, choice: Choice | None, chosen: Any = None) -> Evaluation:
+def evaluate(model: Any, table: PreparedTable, choice: Choice | None, positive: Any = None) -> Evaluation:
     """Score a model on the test rows, and certify it if it is a classifier.
 
-    chosen : options of `train`; the metric and the positive class are scored
+    positive : label of the positive class, if one was named
     """
     X, y = table.take(table.test) if len(table.test) else (None, None)
     certificate, scores = None, {}
@@ -45,15 +51,19 @@ def evaluate(model: Any, table: PreparedTable, choice: Choice | None, chosen: An
         certificate = certificate if certificate.bounds else None
     if y is not None:
         metric = None if choice is None else choice.metric
-        positive = None if chosen is None else chosen.fit_options(table, table.test).positive
         scores = score_model(model, X, y, table.task, metric=metric, positive=positive)
-    return Evaluation(model, choice, scores, certificate)
+    return Evaluation(model, choice, scores, certificate, positive)
 
 
-def find_title(name: str) -> str:
-    """Return the title of a metric."""
+def score_title(name: str, model: Any, positive: Any = None) -> str:
+    """Return the title of a metric; with the positive class, the second by default, if it depends on one."""
     metric = metric_named(name)
-    return name if metric is None else metric.title
+    if metric is None:
+        return name
+    if not metric.of_positive:
+        return metric.title
+    label = str(model.classes_[1] if positive is None else positive)
+    return f"{metric.title} of {label if len(label) <= _LONGEST else label[: _LONGEST - 1] + '…'!r}"
 
 
 def certify_model(
@@ -70,16 +80,26 @@ def certify_model(
     return certificate.with_proviso(proviso, hold_out=True) if proviso else certificate
 
 
+def describe_model(model: Any) -> str:
+    """Return a model on one line, with rounded parameters.
+
+    >>> from hedgerow import GradientBoostingClassifier
+    >>> describe_model(GradientBoostingClassifier(learning_rate=0.0123456789))
+    'GradientBoostingClassifier(learning_rate=0.01235)'
+    """
+    return _FRACTION.sub(lambda found: format_number(float(found[0])), " ".join(repr(model).split()))
+
+
 def print_model(model: Any, output: Output, suffix: str = "") -> None:
     """Print a model; of an ensemble every member with its weight."""
     members = members_of(model)
     if len(members) == 1:
-        output.text(f"{' '.join(repr(model).split())}{suffix}", "bold")
+        output.text(f"{describe_model(model)}{suffix}", "bold")
         return
     kind = type(getattr(model, "estimator_", model)).__name__
     output.text(f"{kind} of {len(members)} models{suffix}:", "bold")
     for weight, member in members:
-        output.text(f"  {weight:.2g} {' '.join(repr(member).split())}")
+        output.text(f"  {weight:.2f} {describe_model(member)}")
 
 
 # --- certify
@@ -142,7 +162,7 @@ def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool,
     loaded = read_model(model)
     table = loaded.prepare(data, read_table_file(data, loaded.recipe.read_options), output)
     print_table(table, output)
-    evaluation = evaluate(loaded.model, table, _choice(loaded))
+    evaluation = evaluate(loaded.model, table, _choice(loaded), loaded.positive)
     command = loaded.card.get("command")
     commands = (*([command] if isinstance(command, str) else []), command_line())
     write_report(model, evaluation, table, seed, path, output, commands)
@@ -174,6 +194,8 @@ def write_report(
 
     X, y = table.take(table.test)
     X_train, y_train = table.take(table.train) if len(table.train) else (None, None)
+    path_of_table, inner = split_source(table.path)
+    name = path_of_table.name if inner is None else f"{path_of_table.name}::{inner}"
     data = ReportData(
         evaluation.model,
         X,
@@ -190,7 +212,8 @@ def write_report(
         rows=table.row_numbers[table.test],
         train_rows=table.row_numbers[table.train] if len(table.train) else None,
         random_state=seed,
+        positive=evaluation.positive,
     )
-    title = f"{table.recipe.target} in {table.path.name}"
+    title = f"{table.recipe.target} in {'a table from standard input' if name == '-' else name}"
     with output.progress("writing the report") as progress, input_errors():
         Report.from_facts(data, title=title, progress=progress).save(path)

@@ -8,9 +8,10 @@ import numpy as np
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.evaluate import print_model
-from hedgerow.cli.output import Output, format_score
+from hedgerow.cli.output import Output
 from hedgerow.cli.table_model import ModelFile, read_model, read_table_file
 from hedgerow.estimators import DecisionStump
+from hedgerow.text_table import format_column
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 24  # number of blocks of a curve
@@ -35,7 +36,8 @@ def explain(model: Path, data: Path | None, *, top: int, seed: int, as_json: boo
         _print_importances(found["importances"], "share of the gain of the splits", output)
     found["stumps"] = _stumps(loaded.model, top)
     if found["stumps"]:
-        rows = [[text, format_score(weight)] for text, weight in found["stumps"]]
+        texts, weights = zip(*found["stumps"], strict=True)
+        rows = list(zip(texts, format_column(weights), strict=True))
         output.table(["first stumps", "weight"], rows)
     if data is not None:
         with input_errors():
@@ -73,7 +75,7 @@ def _explain_rows(
     found["dependence"] = [_dependence(one, dependence) for one in dependence.dependences]
     output.table(
         ["column", "class", "from", dependence.measure, "to", "lowest", "highest"],
-        [_dependence_row(one) for one in found["dependence"]],
+        _dependence_rows(found["dependence"]),
         left=(0, 1, 2, 3, 4),
         title="partial dependence of the predictions",
     )
@@ -94,10 +96,10 @@ def _print_importances(rows: list[dict[str, Any]], measure: str, output: Output)
         [
             [
                 row["column"],
-                format_score(row["importance"]),
+                shown,
                 "█" * round(30 * max(0.0, row["importance"]) / largest),
             ]
-            for row in rows
+            for row, shown in zip(rows, format_column([row["importance"] for row in rows]), strict=True)
         ],
         left=(0, 2),
     )
@@ -121,16 +123,21 @@ def _dependence(one: Any, display: Any) -> dict[str, Any]:
     return {"column": one.name, "output": name, "at": values, "mean": one.means[output].tolist()}
 
 
-def _dependence_row(one: dict[str, Any]) -> list[str]:
-    """Return a row of the table: the range of the column, the curve, the lowest and the highest mean."""
-    means = np.asarray(one["mean"])
-    low, high = int(means.argmin()), int(means.argmax())
-    ends = [str(value) if isinstance(value, str) else f"{value:g}" for value in one["at"]]
-    is_named = isinstance(one["at"][0], str)
-    lowest, highest = (
-        f"{ends[i]}: {format_score(means[i])}" if is_named else format_score(means[i]) for i in (low, high)
-    )
-    return [one["column"], one["output"], ends[0], blocks(means), ends[-1], lowest, highest]
+def _dependence_rows(found: list[dict[str, Any]]) -> list[list[str]]:
+    """Return the rows of the table: the range of the column, the curve, the lowest and the highest mean."""
+    lowest_highest = [number for one in found for number in (min(one["mean"]), max(one["mean"]))]
+    numbers = iter(format_column(lowest_highest))
+    rows = []
+    for one in found:
+        means, at = np.asarray(one["mean"]), one["at"]
+        is_named = isinstance(at[0], str)
+        ends = [str(value) for value in at] if is_named else format_column(at, whole=True)
+        lowest, highest = (
+            f"{ends[i]}: {next(numbers)}" if is_named else next(numbers)
+            for i in (int(means.argmin()), int(means.argmax()))
+        )
+        rows.append([one["column"], one["output"], ends[0], blocks(means), ends[-1], lowest, highest])
+    return rows
 
 
 def blocks(values: np.ndarray[Any, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from hedgerow.progress import ProgressBar, ProgressCallback
-from hedgerow.text_table import WIDTH, format_number, format_table, printable, wrap
+from hedgerow.text_table import WIDTH, format_table, printable, wrap
 
 _STYLES = {"bold": "\x1b[1m", "green": "\x1b[32m", "yellow": "\x1b[33m"}
 
@@ -67,8 +67,8 @@ class Output:
 
     @contextmanager
     def progress(self, title: str) -> Iterator[ProgressCallback]:
-        """Return a callback that shows progress(done, total, text) as a bar on a terminal."""
-        bar = ProgressBar(None, title, clear=True, elapsed=True)
+        """Return a callback that shows progress(done, total, text): a bar on a terminal, lines in a log."""
+        bar = ProgressBar(None, title, clear=sys.stderr.isatty(), elapsed=True)
         total = [-1]
 
         def show(done: int, n_steps: int, text: str) -> None:
@@ -114,19 +114,3 @@ def format_duration(value: float) -> str:
     ('12.3 ms', '2.35 s', '75.2 s')
     """
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
-
-
-def format_score(value: float | None) -> str:
-    """Format a score with four digits; from 0.0001 to 1 with four decimals.
-
-    >>> format_score(0.98765), format_score(1.0), format_score(9.03225), format_score(55.5)
-    ('0.9877', '1.0000', '9.032', '55.50')
-    >>> format_score(14361.2), format_score(0.0000412345), format_score(None)
-    ('14,361', '0.00004123', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    size = abs(value)
-    if size == 0 or 1e-4 <= size <= 1:
-        return f"{value:.4f}"
-    return f"{value:,.0f}" if 1e4 <= size < 1e15 else format_number(value)

@@ -11,12 +11,14 @@ from pyarrow import csv
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError
+from hedgerow.cli.evaluate import score_title
 from hedgerow.cli.options import check_output_file, describe_file
-from hedgerow.cli.output import Output, format_score
+from hedgerow.cli.output import Output
 from hedgerow.cli.table_model import ModelFile, errors_of, read_model, read_table_file
 from hedgerow.datafiles import DataFileError, TypedTable, unknown_name, write_data
-from hedgerow.selection import METRICS, score_model, take_rows
+from hedgerow.selection import score_model, take_rows
 from hedgerow.selection.weighted_ensemble import members_of
+from hedgerow.text_table import format_score
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".parquet", ".arrow", ".feather")
 
@@ -69,7 +71,10 @@ def predict(
         write_data(result, out)
         output.text(f"{len(result):,} predictions: {describe_file(out, replaced=replaces)}")
     if scores:
-        text = ", ".join(f"{METRICS[name].title} {format_score(value)}" for name, value in scores.items())
+        text = ", ".join(
+            f"{score_title(name, loaded.model, loaded.positive)} {format_score(value)}"
+            for name, value in scores.items()
+        )
         if loaded.was_trained_on(data):
             text += "; the model was fitted to most of its rows, see certify"
         output.note(f"the table has the target {loaded.recipe.target!r}: {text}")
@@ -104,4 +109,4 @@ def _scores(loaded: ModelFile, table: TypedTable) -> dict[str, float]:
     if recipe.task == "classification":
         known = np.flatnonzero(np.isin(y, loaded.model.classes_))
         X, y = take_rows(X, known), y[known]
-    return score_model(loaded.model, X, y, recipe.task) if len(y) else {}
+    return score_model(loaded.model, X, y, recipe.task, positive=loaded.positive) if len(y) else {}

@@ -8,10 +8,11 @@ kind         "hedgerow table model 1"
 hedgerow     the version that wrote it
 recipe       how a table becomes X and y (`Recipe.to_dict`)
 data         name, SHA-256 and number of rows of the training file, and the rows without a target
-hold_out     share and seed of the test rows, the number of test and training rows, and the columns of groups,
-             times and weights; a share of 0 means that no rows were held out
+hold_out     share and seed of the test rows, the number of test and training rows, the columns of groups,
+             times and weights, and the weights of classes; a share of 0 means that no rows were held out
 refit        whether the model was fitted to all rows after the evaluation
 threshold    the decision threshold and how it was chosen, null if there is none
+positive     text of the positive class, null if none was named
 estimator    the class of the model
 choice       how the method was chosen (`Choice.to_dict`), null if nothing was validated
 scores       scores of the test rows
@@ -54,6 +55,7 @@ from hedgerow.datafiles.files import split_source
 from hedgerow.io import load
 from hedgerow.io.table_model import TableModel
 from hedgerow.selection import RowOrder, hold_out, take_rows
+from hedgerow.text_table import format_column, format_number
 
 TASKS = ("auto", "classification", "regression")
 DATA_SUFFIXES = (
@@ -234,7 +236,8 @@ def _describe_target(table: PreparedTable) -> str:
     """Describe the target: its classes with their counts, or its range."""
     if table.task == "regression":
         values = table.y.astype(np.float64)
-        return f"numbers, regression; {values.min():g} to {values.max():g}, mean {values.mean():g}"
+        low, high = format_column([values.min(), values.max()], whole=True)
+        return f"numbers, regression; {low} to {high}, mean {format_number(values.mean())}"
     classes, counts = np.unique(table.y, return_counts=True)
     shown = [f"{label}: {count:,}" for label, count in zip(classes, counts, strict=True)]
     more = f", and {len(shown) - 8} more" if len(shown) > 8 else ""
@@ -262,6 +265,13 @@ class ModelFile:
     def columns(self) -> RowColumns:
         """The columns of groups or times that the rows were split by."""
         return RowColumns(*(self.card["hold_out"].get(name) for name in ("group", "time")))
+
+    @property
+    def positive(self) -> Any:
+        """The positive class, if one was named."""
+        name = self.card.get("positive")
+        labels = np.asarray(getattr(self.model, "classes_", ())).tolist() if name is not None else []
+        return next((label for label in labels if str(label) == name), None)
 
     @property
     def has_test_rows(self) -> bool:

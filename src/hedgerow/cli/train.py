@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow._typing import Integers
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
-from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, print_model, write_report
+from hedgerow.cli.evaluate import Evaluation, evaluate, print_model, score_title, write_report
 from hedgerow.cli.options import check_output_file, command_line, describe_file
-from hedgerow.cli.output import Output, format_duration, format_score, plain
+from hedgerow.cli.output import Output, format_duration, plain
 from hedgerow.cli.table_model import (
     DATA_SUFFIXES,
     PreparedTable,
@@ -42,8 +42,10 @@ from hedgerow.selection import (
     fit_choice,
     fit_method,
     take_rows,
+    warm_up_method,
 )
 from hedgerow.system_memory import format_bytes
+from hedgerow.text_table import format_score
 
 _REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
 _MIN_TRAINING_ROWS = 4
@@ -107,12 +109,11 @@ def _fit_and_evaluate(
             "set, and no bound from one."
         )
     _note_single_rows(table, output)
+    _note_later_classes(table, output)
     if table.weights is not None or options.class_weight is not None:
         output.text("weights: used in fitting; scores and certificate count every row once")
-    start = time.perf_counter()
-    model, choice = _fit(table, options, output)
-    seconds = time.perf_counter() - start if choice is None else choice.fit_seconds
-    evaluation = evaluate(model, table, choice, options)
+    model, choice, seconds = _fit(table, options, output)
+    evaluation = evaluate(model, table, choice, options.fit_options(table, table.test).positive)
     leaks = leaking_columns(model, table) + copied_rows(table) if len(table.test) else []
     _print_evaluation(evaluation, table, seconds, leaks, output)
     return evaluation, leaks
@@ -134,6 +135,22 @@ def _note_single_rows(table: PreparedTable, output: Output) -> None:
                 "these classes"
             )
         output.note(text)
+
+
+def _note_later_classes(table: PreparedTable, output: Output) -> None:
+    """Note classes that occur in held-out rows only, which are later than the training rows."""
+    if table.task == "regression" or not len(table.test):
+        return
+    tested, counts = np.unique(table.y[table.test], return_counts=True)
+    is_new = ~np.isin(tested, table.y[table.train])
+    if is_new.any():
+        names = ", ".join(repr(str(label)) for label in tested[is_new][:3])
+        more = f" and {is_new.sum() - 3} more" if is_new.sum() > 3 else ""
+        what = "class" if is_new.sum() == 1 else "classes"
+        output.note(
+            f"{what} {names}{more} of {table.recipe.target!r}: in held-out rows only, "
+            f"{counts[is_new].sum():,} of {len(table.test):,}; the model cannot predict them"
+        )
 
 
 def _refit(evaluation: Evaluation, table: PreparedTable, options: TrainOptions, output: Output) -> Evaluation:
@@ -188,8 +205,11 @@ def _check_table(table: PreparedTable, options: TrainOptions) -> None:
         )
 
 
-def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[Any, Any]:
-    """Fit the named method, or the best setting, to the training rows; return also the Choice, if any."""
+def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[Any, Any, float]:
+    """Fit the named method, or the best setting, to the training rows.
+
+    Return also the Choice, if any, and the seconds of the fit without compilation.
+    """
     X, y = table.take(table.train)
     common: dict[str, Any] = {
         "random_state": options.seed,
@@ -199,12 +219,20 @@ def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[A
     title = "choosing" if options.is_tuned else f"fitting {METHODS[options.method].title}"
     with output.progress(title) as progress, input_errors():
         if not options.is_tuned:
-            return fit_method(X, y, table.task, options.method, **common), None
+            progress(0, 2, "a first small fit, which compiles its kernels")
+            warm = {"n_jobs": options.threads, "options": common["options"]}
+            warm_up_method(X, y, table.task, options.method, **warm)
+            progress(1, 2, f"{len(y):,} rows")
+            start = time.perf_counter()
+            model = fit_method(X, y, table.task, options.method, **common)
+            seconds = time.perf_counter() - start
+            progress(2, 2, "done")
+            return model, None, seconds
         budget = options.budget or DEFAULT_BUDGET
         budget = (1 - _REFIT_SHARE) * budget if options.refit else budget
         common |= {"metric": options.metric, "budget": budget, "methods": options.methods}
         choice = choose(X, y, table.task, progress=progress, ensemble=not options.single, **common)
-    return choice.model, choice
+    return choice.model, choice, choice.fit_seconds
 
 
 def _print_evaluation(
@@ -224,7 +252,7 @@ def _print_evaluation(
     else:
         rows = "1 held-out row" if n == 1 else f"{n:,} held-out rows"
         output.text(f"{fitted}; scores of the {rows}, the test set:")
-        titles = [find_title(name) for name in scores]
+        titles = [score_title(name, evaluation.model, evaluation.positive) for name in scores]
         output.table(titles, [[format_score(value) for value in scores.values()]])
     if evaluation.certificate is not None:
         output.text(f"certificate: {evaluation.certificate.statement}", "green")
@@ -269,9 +297,11 @@ def _card(evaluation: Evaluation, table: PreparedTable, options: TrainOptions) -
                 "group": options.group,
                 "time": options.time,
                 "weight": options.weight,
+                "class_weight": options.class_weights,
             },
             "refit": options.refit,
             "threshold": _threshold(evaluation.model, options),
+            "positive": None if evaluation.positive is None else str(evaluation.positive),
             "estimator": type(evaluation.model).__name__,
             "choice": evaluation.choice and _without_seconds(evaluation.choice.to_dict()),
             "scores": evaluation.scores,

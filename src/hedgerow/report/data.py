@@ -52,6 +52,8 @@ class ReportData:
     rows, train_rows : int arrays or None
         Numbers of the rows in the input file; None for 0, 1, ...
     random_state : int
+    positive : label or None
+        The positive class of F1, average precision and curves, of two.
 
     Attributes
     ----------
@@ -83,6 +85,7 @@ class ReportData:
     rows: Integers | None = None
     train_rows: Integers | None = None
     random_state: int = 0
+    positive: Any = None
     figures: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -168,7 +171,7 @@ class ReportData:
     @cached_property
     def scores(self) -> dict[str, float]:
         """All metrics that apply, by name."""
-        return dict(score_model(self.model, self.X, self.y, self.task))
+        return dict(score_model(self.model, self.X, self.y, self.task, positive=self.positive))
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
@@ -204,21 +207,26 @@ class ReportData:
         codes = encode_labels(self.y, self.classes)
         return score_margins(np.ascontiguousarray(self.probabilities.T), codes, 1.0)
 
+    @property
+    def ranked_class(self) -> int | None:
+        """Number of the class whose average precision is a key figure: the positive one, or a rare one."""
+        return self.rare_class if self.positive is None else self.classes.index(self.positive)
+
     @cached_property
-    def rare_precision(self) -> float | None:
-        """Average precision of the rare class; None without one, or without test rows of it."""
-        if self.rare_class is None or self.probabilities is None:
+    def average_precision(self) -> float | None:
+        """Average precision of `ranked_class`; None without one, or without test rows of it."""
+        if self.ranked_class is None or self.probabilities is None:
             return None
-        is_rare = self.y == self.classes[self.rare_class]
-        if not 0 < np.sum(is_rare) < len(self.y):
+        is_positive = self.y == self.classes[self.ranked_class]
+        if not 0 < np.sum(is_positive) < len(self.y):
             return None
-        return float(average_precision_score(is_rare, self.probabilities[:, self.rare_class]))
+        return float(average_precision_score(is_positive, self.probabilities[:, self.ranked_class]))
 
     @property
     def class_order(self) -> list[int]:
-        """Numbers of the classes; of two, curves are of the second, which is the rare one."""
+        """Numbers of the classes; of two, curves are of the second, which is the positive or rare one."""
         order = list(range(len(self.classes)))
-        return order[::-1] if len(order) == 2 and self.rare_class == 0 else order
+        return order[::-1] if len(order) == 2 and self.ranked_class == 0 else order
 
     # --- rows on which every round is evaluated
 

@@ -15,9 +15,14 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow.container import ModelFileError
+from hedgerow.datafiles.files import split_source
 from hedgerow.io import load_card
 from hedgerow.report.data import ReportData
-from hedgerow.selection import WeightedEnsembleClassifier, WeightedEnsembleRegressor
+from hedgerow.selection import (
+    FixedThresholdClassifier,
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+)
 from hedgerow.theory.certificate import HOLD_OUT
 
 _LINE = 88  # letters
@@ -25,8 +30,9 @@ _LINE = 88  # letters
 
 def evaluation_code(data: ReportData) -> list[str]:
     """Lines that print the key figures of `model` on `X_test` and `y_test`."""
+    positive = "" if data.positive is None else f", positive={data.positive!r}"
     lines = [
-        f'for name, value in score_model(model, X_test, y_test, "{data.task}").items():',
+        f'for name, value in score_model(model, X_test, y_test, "{data.task}"{positive}).items():',
         "    print(name, value)",
         "predicted = model.predict(X_test)",
     ]
@@ -41,13 +47,13 @@ def evaluation_code(data: ReportData) -> list[str]:
         'print("errors", np.sum(predicted != y_test), "of", len(y_test))',
         'print("most frequent class", np.unique(y_test, return_counts=True)[1].max() / len(y_test))',
     ]
-    rare = data.rare_class
-    if data.rare_precision is not None and rare is not None:
+    found_class = data.ranked_class
+    if data.average_precision is not None and found_class is not None:
         imports.append("from sklearn.metrics import average_precision_score")
         lines += [
-            f"is_rare = y_test == {data.classes[rare]!r}",
-            f"probability = model.predict_proba(X_test)[:, {rare}]",
-            'print("average precision", average_precision_score(is_rare, probability))',
+            f"is_positive = y_test == {data.classes[found_class]!r}",
+            f"probability = model.predict_proba(X_test)[:, {found_class}]",
+            'print("average precision", average_precision_score(is_positive, probability))',
         ]
     found = data.certificate
     if found is not None and any(
@@ -60,18 +66,32 @@ def evaluation_code(data: ReportData) -> list[str]:
     return [*imports, "", *lines]
 
 
-def file_code(data: ReportData) -> list[str] | None:
-    """Lines that make `model`, `X_test` and `y_test` from the files of a report; None without files."""
-    if data.model_file is None or data.data_file is None or data.recipe is None:
+def file_card(data: ReportData) -> dict[str, Any] | None:
+    """The card of the model file; None without a file, or if it is not one of `hedgerow train`."""
+    if data.model_file is None or data.recipe is None:
         return None
     try:
         card = load_card(data.model_file)
     except (ModelFileError, OSError):
         return None
-    # after a refit the file holds another model than the one that was evaluated
-    if card is None or "recipe" not in card or "hold_out" not in card or card.get("refit"):
+    return card if card is not None and "recipe" in card and "hold_out" in card else None
+
+
+def is_standard_input(data: ReportData) -> bool:
+    """Whether the rows are from standard input, which cannot be read again."""
+    return data.data_file == "-"
+
+
+def file_code(data: ReportData, card: dict[str, Any] | None) -> list[str] | None:
+    """Lines that read the training and test rows from the files of a report; None without files.
+
+    After a refit the file holds another model than the one that was evaluated: only its recipe is used.
+    """
+    if card is None or data.model_file is None or data.data_file is None or is_standard_input(data):
         return None
-    model, data_file = (str(Path(path).name) for path in (data.model_file, data.data_file))
+    path, inner = split_source(data.data_file)
+    source = path.name if inner is None else f"{path.name}::{inner}"
+    model = Path(data.model_file).name
     split = card["hold_out"]
     columns = {name: split[name] for name in ("group", "time") if split.get(name) is not None}
     imports = ["from hedgerow import load", "from hedgerow.datafiles import read_typed"]
@@ -88,20 +108,47 @@ def file_code(data: ReportData) -> list[str] | None:
             imports.append("from hedgerow.cli.row_columns import RowColumns")
             arguments = ", ".join(f"{name}={column!r}" for name, column in columns.items())
             rows.insert(0, f"order = RowColumns({arguments}).order(table)")
+    models = [f"loaded = load({model!r})", "model, recipe = loaded.estimator, loaded.recipe"]
     return [
         *imports,
         "",
-        f"loaded = load({model!r})",
-        "model, recipe = loaded.estimator, loaded.recipe",
-        f"table = read_typed({data_file!r}, options=recipe.read_options)",
+        *([f"recipe = load({model!r}).recipe"] if card.get("refit") else models),
+        f"table = read_typed({source!r}, options=recipe.read_options)",
         "table = table.filter(recipe.has_label(table))",
         "X, y = recipe.features(table), recipe.labels(table)",
         *rows,
     ]
 
 
-def fit_code(model: Any) -> list[str]:
+def weight_code(data: ReportData, card: dict[str, Any] | None) -> list[str]:
+    """Lines that make `sample_weight`, the weights of the training rows; empty if there are none.
+
+    Without a file to read, a column of weights must be `sample_weight` already.
+    """
+    split = {} if card is None else card["hold_out"]
+    column, by_class = split.get("weight"), split.get("class_weight")
+    imports, lines, arguments = [], [], []
+    if column is not None:
+        if not is_standard_input(data):
+            imports.append("from hedgerow.cli.row_columns import RowColumns")
+            lines.append(f"sample_weight = RowColumns(weight={column!r}).weights(table)[train]")
+        arguments.append("sample_weight=sample_weight")
+    if by_class is not None:
+        if isinstance(by_class, dict):  # by the texts of the classes
+            by_class = {label: by_class[str(label)] for label in data.classes if str(label) in by_class}
+        imports.append("from hedgerow.selection import FitOptions")
+        arguments.append(f"class_weight={by_class!r}")
+        options = f"FitOptions({', '.join(arguments)})"
+        lines.append(f'sample_weight = {options}.weights(y_train, "{data.task}")')
+    elif column is not None and not lines:
+        lines.append("# sample_weight: the weights of the training rows")
+    return [*imports, *lines]
+
+
+def fit_code(model: Any, weights: Sequence[str] = ()) -> list[str]:
     r"""Lines that fit a model with the same parameters to `X_train` and `y_train`.
+
+    weights : lines of `weight_code`
 
     >>> from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
     >>> tree = DecisionTreeClassifier(max_depth=2)
@@ -119,7 +166,9 @@ def fit_code(model: Any) -> list[str]:
     if "np.array(" in shown:
         imports.insert(0, "import numpy as np")
     notes = [f"# {name} is left out: it has no code" for name in left_out]
-    return [*imports, "", *notes, *f"model = {shown}".split("\n"), "model.fit(X_train, y_train)"]
+    arguments = "X_train, y_train, sample_weight=sample_weight" if weights else "X_train, y_train"
+    lines = [*imports, "", *weights, *notes, *f"model = {shown}".split("\n"), f"model.fit({arguments})"]
+    return with_imports_first(lines) if weights else lines
 
 
 def with_imports_first(lines: Sequence[str]) -> list[str]:
@@ -145,6 +194,8 @@ def with_imports_first(lines: Sequence[str]) -> list[str]:
 
 def _as_fitted(model: Any) -> Any:
     """The unfitted model with the number of members of the fit, if it stopped early."""
+    if isinstance(model, FixedThresholdClassifier):
+        return type(model)(_as_fitted(model.estimator_), model.threshold, pos_label=model.pos_label)
     if isinstance(model, WeightedEnsembleClassifier | WeightedEnsembleRegressor):
         members = [_as_fitted(member) for member in model.estimators_]
         return type(model)(members, weights=model.weights_.tolist())
@@ -159,6 +210,8 @@ def _expression(value: Any, modules: dict[str, set[str]], left_out: list[str]) -
     """The Python expression of an estimator or a parameter; collects its imports."""
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})"
+    if isinstance(value, np.generic):
+        return repr(value.item())
     if isinstance(value, list) and value and all(hasattr(one, "get_params") for one in value):
         return f"[{', '.join(_expression(one, modules, left_out) for one in value)}]"
     if not hasattr(value, "get_params") or isinstance(value, type):

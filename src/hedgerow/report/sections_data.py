@@ -11,7 +11,6 @@ from markupsafe import Markup
 from scipy.stats import binom
 
 from hedgerow.datafiles import describe
-from hedgerow.plots.labels import below_one
 from hedgerow.report import page, text
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
@@ -105,7 +104,7 @@ def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
     figures = [
         ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("errors", f"{n_wrong:,} of {n:,}", "rows of the test set"),
-        ("most frequent class", text.share(chance), "accuracy of always predicting it"),
+        ("most frequent class", text.share(chance), "of the test set: accuracy of always predicting it"),
     ]
     if data.certificate is not None and data.certificate.best is not None:
         bound = data.certificate.error_bound
@@ -115,28 +114,29 @@ def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
         note = "vacuous: not below chance" if vacuous else f"with probability {confidence}"
         figures.append(("error bound", shown, note))
     if "auc" in data.scores:
-        figures.append(("area under ROC", below_one(data.scores["auc"]), "1 is best, 0.5 is chance"))
-    if data.rare_class is not None and data.rare_precision is not None:
-        rare = data.classes[data.rare_class]
-        share = text.share(float(np.mean(data.y == rare)))
-        note = f"of class {text.value(rare, 24)}; {share} of the rows is chance"
-        figures.append(("average precision", below_one(data.rare_precision), note))
+        figures.append(("area under ROC", text.score(data.scores["auc"]), "1 is best, 0.5 is chance"))
+    if data.ranked_class is not None and data.average_precision is not None:
+        label = data.classes[data.ranked_class]
+        share = text.share(float(np.mean(data.y == label)))
+        note = f"of class {text.value(label, 24)}; {share} of the rows is chance"
+        figures.append(("average precision", text.score(data.average_precision), note))
     if "log-loss" in data.scores:
-        figures.append(("log-loss", text.number(data.scores["log-loss"], 3), "0 is best"))
+        figures.append(("log-loss", text.score(data.scores["log-loss"]), "0 is best"))
     return figures
 
 
 def _regression_figures(data: ReportData) -> list[tuple[str, str, str]]:
     sizes = np.abs(data.residuals)
     low, high = median_interval(sizes)
-    interval = f"95 % interval {text.number(low, 3)} to {text.number(high, 3)}" if high < math.inf else ""
+    median, *ends = text.column([float(np.median(sizes)), low, high])
+    interval = f"95 % interval {ends[0]} to {ends[1]}" if high < math.inf else ""
     spread = float(np.std(data.y.astype(np.float64)))
     return [  # a single row has no R²
-        ("R²", text.number(data.scores.get("r2"), 3), "1 is best, 0 is that of the mean"),
-        ("root mean squared error", text.number(data.scores["rmse"], 3), "test set"),
-        ("mean absolute error", text.number(data.scores["mae"], 3), "test set"),
-        ("median absolute error", text.number(float(np.median(sizes)), 3), interval),
-        ("standard deviation of the target", text.number(spread, 3), "error of always predicting the mean"),
+        ("R²", text.score(data.scores.get("r2")), "1 is best, 0 is that of the mean"),
+        ("root mean squared error", text.score(data.scores["rmse"]), "test set"),
+        ("mean absolute error", text.score(data.scores["mae"]), "test set"),
+        ("median absolute error", median, interval),
+        ("standard deviation of the target", text.score(spread), "error of always predicting the mean"),
     ]
 
 
@@ -199,7 +199,7 @@ def _class_balance(data: ReportData) -> Markup:
 
 
 def _target_numbers(data: ReportData) -> Markup:
-    rows = []
+    rows, drawings = [], []
     for name, labels in (("training set", data.y_train), ("test set", data.y)):
         if labels is None:
             continue
@@ -207,10 +207,12 @@ def _target_numbers(data: ReportData) -> Markup:
         quartiles = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
         bins, _ = np.histogram(numbers, bins=12)
         drawn = page.histogram(bins.tolist(), f"histogram of {data.target}, {name}: {bins.tolist()}")
-        values = [text.number(float(one)) for one in (*quartiles, numbers.mean(), numbers.std())]
-        rows.append([name, *values, drawn])
+        rows.append([name, *map(float, (*quartiles, numbers.mean(), numbers.std()))])
+        drawings.append(drawn)
+    columns = [text.column(list(column), whole=True) for column in list(zip(*rows, strict=True))[1:]]
     head = ["set", "min", "25 %", "median", "75 %", "max", "mean", "standard deviation", "histogram"]
-    return page.table(f"Values of {data.target}", head, rows, numbers=range(1, 8))
+    cells = zip([row[0] for row in rows], *columns, drawings, strict=True)
+    return page.table(f"Values of {data.target}", head, map(list, cells), numbers=range(1, 8))
 
 
 def _preparation(recipe: Any) -> list[Markup]:

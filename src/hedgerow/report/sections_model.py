@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import math
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,19 @@ from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay,
 from hedgerow.report import page, text
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
-from hedgerow.report.reproduction import evaluation_code, file_code, fit_code, with_imports_first
+from hedgerow.report.reproduction import (
+    evaluation_code,
+    file_card,
+    file_code,
+    fit_code,
+    is_standard_input,
+    weight_code,
+    with_imports_first,
+)
 from hedgerow.selection import METRICS
 from hedgerow.selection.metrics import metric_named
 from hedgerow.selection.weighted_ensemble import members_of
-from hedgerow.text_table import format_mean
+from hedgerow.text_table import format_means
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -73,33 +82,40 @@ def _trials(found: Any) -> Markup:
     sign = -1.0 if metric.higher_is_better else 1.0
     # the best first; trials without a score last
     ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
-    notes = [_note(found, trial) for trial in ranked]
-    rows = []
-    for trial, note in zip(ranked, notes, strict=True):
-        scores = [_score(trial, name, found.metric) for name in shown]
-        cost = [text.number(trial.fit_seconds, 3)]
-        settings = trial.parameter_text or "defaults"
-        rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
+    entries = [
+        (one, one.title, one.parameter_text or "defaults", one.fit_seconds, _note(found, one))
+        for one in ranked
+    ]
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
     if found.ensemble is not None:
-        scores = [_score(found.ensemble, name, found.metric) for name in shown]
-        seconds = text.number(sum(trial.fit_seconds or 0.0 for trial, _ in found.members), 3)
-        rows.insert(0, [found.ensemble.title, "the models with weights", *scores, seconds, "chosen"])
+        seconds = sum(trial.fit_seconds or 0.0 for trial, _ in found.members)
+        first = (found.ensemble, found.ensemble.title, "the models with weights", seconds, "chosen")
+        entries.insert(0, first)
         best = [0]
+    scores = [_scores([one[0] for one in entries], name, found.metric) for name in shown]
+    _, titles, settings, times, notes = zip(*entries, strict=True)
+    columns = [titles, settings, *scores, text.column(times, 3), *([notes] if any(notes) else [])]
+    rows = list(map(list, zip(*columns, strict=True)))
     measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
     caption = "Methods, the best first; ± is the standard error"
     return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)
 
 
-def _score(trial: Any, name: str, metric: str) -> str:
-    """A score of a trial; that of the metric of the choice has its standard error."""
-    value = trial.scores.get(name)
-    if value is None or not math.isfinite(value):
-        return text.NOTHING
-    if name == metric and trial.spread is not None and 0 < trial.spread < math.inf:
-        return labels.minus(format_mean((value, trial.spread)))
-    return text.number(value)
+def _scores(trials: Sequence[Any], name: str, metric: str) -> list[str]:
+    """A score of some trials; that of the metric of the choice has its standard error."""
+    values = [trial.scores.get(name, math.nan) for trial in trials]
+    if name != metric:
+        return text.column(values)
+    return [
+        labels.minus(one)
+        for one in format_means(
+            [
+                (value, trial.spread or 0.0) if math.isfinite(value) else None
+                for value, trial in zip(values, trials, strict=True)
+            ]
+        )
+    ]
 
 
 def _note(found: Any, trial: Any) -> str:
@@ -189,7 +205,7 @@ def curves(data: ReportData) -> Section | None:
         about = page.paragraph(
             "The members of this ensemble are independent, so there is no learning curve. Every training row "
             "was predicted by the members whose samples do not contain it: out-of-bag "
-            f"{score} {text.number(float(model.oob_score_))}."
+            f"{score} {text.score(float(model.oob_score_))}."
         )
         return Section("curves", "Out-of-bag score", about)
     return None
@@ -200,7 +216,7 @@ def _losses_of_rounds(data: ReportData) -> Markup:
     which = " and ".join("test" if name == "test" else "training" for name in display.curves)
     caption = f"The {display.measure} after every round, on the {which} set.{data.sample_note}"
     ends = ", ".join(
-        f"{name} set ends at {text.number(float(one[-1]))}" for name, one in display.curves.items()
+        f"{name} set ends at {text.score(float(one[-1]))}" for name, one in display.curves.items()
     )
     drawn = data.draw("curves", display, caption, f"Lines: {display.measure} by round; {ends}")
     validated = [name for name in getattr(data.model, "history_", {}) if name.startswith("validation_")]
@@ -248,15 +264,7 @@ def reproduce(data: ReportData) -> Section:
                 "chosen."
             )
             elements.append(page.paragraph(note))
-    evaluation, files, fit = evaluation_code(data), file_code(data), fit_code(data.model)
-    if files is not None:
-        about = "In Python, in the folder of both files, this prints the key figures of the summary:"
-        elements += [page.paragraph(about), page.listing(with_imports_first([*files, "", *evaluation]))]
-        if data.n_train:
-            elements += [page.paragraph("After it, this fits the model again:"), page.listing(fit)]
-    else:
-        about = "With the rows of the training and test set, this prints the key figures of the summary:"
-        elements += [page.paragraph(about), page.listing(with_imports_first([*fit, "", *evaluation]))]
+    elements += _code(data)
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
     elements.append(page.table("Versions", ["package", "version"], versions))
@@ -270,6 +278,29 @@ def reproduce(data: ReportData) -> Section:
         seeds.append(("SHA-256", page.code(hashlib.sha256(path.read_bytes()).hexdigest())))
     elements.append(page.table("Seeds and files", ["name", "value"], seeds))
     return Section("reproduce", "How to reproduce", page.join(*elements))
+
+
+def _code(data: ReportData) -> list[Markup]:
+    """Python code that computes the key figures, and fits the model."""
+    card = file_card(data)
+    evaluation, files = evaluation_code(data), file_code(data, card)
+    fit = fit_code(data.model, weight_code(data, card))
+    about = "In Python, in the folder of both files, this prints the key figures of the summary:"
+    if files is None:
+        about = "With the rows of the training and test set, this prints the key figures of the summary:"
+        if is_standard_input(data):
+            about = f"The table was read from standard input, so no code can read it again. {about}"
+        return [page.paragraph(about), page.listing(with_imports_first([*fit, "", *evaluation]))]
+    if card is not None and card.get("refit"):
+        about = (
+            "The model file holds the model that was refitted to all rows. In Python, in the folder of both "
+            "files, this fits the model that was evaluated, and prints the key figures of the summary:"
+        )
+        return [page.paragraph(about), page.listing(with_imports_first([*files, "", *fit, "", *evaluation]))]
+    elements = [page.paragraph(about), page.listing(with_imports_first([*files, "", *evaluation]))]
+    if data.n_train:
+        elements += [page.paragraph("After it, this fits the model again:"), page.listing(fit)]
+    return elements
 
 
 def certificate(data: ReportData) -> Section | None:
@@ -286,7 +317,7 @@ def certificate(data: ReportData) -> Section | None:
         alt = f"Bars: the smallest bound is {found.error_bound:.4f}, chance is {found.chance_error:.4f}"
         elements += [data.draw("bounds", display, caption, alt), bounds_table(found)]
     if found.of_training:
-        errors = [f"{name}: {text.number(value)}" for name, value in found.of_training]
+        errors = [f"{name}: {text.score(value)}" for name, value in found.of_training]
         elements += [page.heading("Training set"), page.bullets(errors)]
     if found.inapplicable:
         reasons = [f"{names}: {reason}" for names, reason in found.reasons]

@@ -103,14 +103,14 @@ def predicted(data: ReportData) -> Section | None:
         return None
     display = PredictedDisplay.from_predictions(data.y, data.predicted)
     caption = "Above, actual against predicted values; below, the residuals: actual minus predicted."
-    r2 = text.number(data.scores.get("r2"), 3)
+    r2 = text.score(data.scores.get("r2"))
     alt = f"Scatter plot of {len(data.y):,} actual against predicted values, R² {r2}"
     measures = {METRICS[name].title: value for name, value in data.scores.items()}
     measures["mean residual"] = float(np.mean(data.residuals))
     quantiles = {"median": 0.5, "90 % quantile of the": 0.9, "99 % quantile of the": 0.99, "largest": 1.0}
     for name, quantile in quantiles.items():
         measures[f"{name} absolute error"] = float(np.quantile(np.abs(data.residuals), quantile))
-    rows = [[name, text.number(value)] for name, value in measures.items()]
+    rows = [[name, text.score(value)] for name, value in measures.items()]
     table = page.table("Errors on the test set", ["measure", "value"], rows, numbers=[1])
     drawn = data.draw("predicted", display, caption, alt)
     return Section("predicted", "Predicted and actual values", drawn + table)

@@ -64,7 +64,7 @@ def _hardest_labels(data: ReportData) -> Markup:
         if data.probabilities is not None:
             row.append(text.share(float(data.probabilities[number].max())))
         rows.append([*row, labels.minus(f"{data.margins[number]:.3f}")])
-    head = ["row", "true label", "predicted", *(["probability"] if len(rows[0]) > 4 else []), "margin"]
+    head = ["row", "true label", "predicted label", *(["probability"] if len(rows[0]) > 4 else []), "margin"]
     caption, numbers = "Test rows with the smallest margins", {0, *range(3, len(head))}
     return _table_of_rows(data, caption, data.X, chosen, head, rows, numbers)
 
@@ -73,7 +73,8 @@ def _hardest_numbers(data: ReportData) -> Markup:
     assert data.rows is not None  # noqa: S101 - set in __post_init__
     chosen = np.argsort(-np.abs(data.residuals), kind="stable")[:_HARDEST]
     values = (data.y, data.predicted, data.residuals)
-    rows = [[str(data.rows[i]), *(text.number(float(one[i])) for one in values)] for i in chosen.tolist()]
+    shown = text.column([float(one[i]) for i in chosen for one in values])
+    rows = [[str(data.rows[i]), *shown[3 * n : 3 * n + 3]] for n, i in enumerate(chosen.tolist())]
     caption, head = "Test rows with the largest errors", ["row", "actual", "predicted", "residual"]
     return _table_of_rows(data, caption, data.X, chosen, head, rows, set(range(4)))
 
@@ -162,7 +163,7 @@ def _by_probabilities(
         f"{_LARGE_RATIO:g} times likelier in that class. Both are relative to the frequency of a class."
     )
     caption = f"{which} rows that are much likelier in another class: possibly wrong labels"
-    head = ["row", "label", "likelier class", "likelihood ratio"]
+    head = ["row", "true label", "likelier class", "likelihood ratio"]
     return page.paragraph(about) + _table_of_rows(data, caption, X, chosen, head, rows, {0, 3})
 
 
@@ -170,7 +171,7 @@ def _format_ratio(ratio: float) -> str:
     """Format a likelihood ratio with two digits.
 
     >>> _format_ratio(12.345), _format_ratio(123.45), _format_ratio(1e9)
-    ('12', '120', '> 1,000')
+    ('12', '123', '> 1,000')
     """
     return f"> {_LARGEST_SHOWN:,.0f}" if ratio > _LARGEST_SHOWN else format_number(ratio, 2)
 
@@ -202,5 +203,5 @@ def _by_weights(data: ReportData) -> Markup:
         "rows of a rare class have large weights. Labels of rows with large weights may be wrong."
     )
     caption = "Training rows with the largest weights in their class: possibly wrong labels"
-    head = ["row", "label", "relative weight"]
+    head = ["row", "true label", "relative weight"]
     return about + _table_of_rows(data, caption, data.X_train, chosen, head, rows, {0, 2})

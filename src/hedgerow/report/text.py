@@ -1,13 +1,25 @@
 """Numbers and values as text."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hedgerow.plots.labels import percent, share
+from hedgerow.plots.labels import minus, percent, share
+from hedgerow.text_table import format_column, format_score
 
-__all__ = ["number", "percent", "percent_interval", "plural", "share", "shortened", "value"]
+__all__ = [
+    "column",
+    "number",
+    "percent",
+    "percent_interval",
+    "plural",
+    "score",
+    "share",
+    "shortened",
+    "value",
+]
 
 NOTHING = "–"
 
@@ -28,6 +40,24 @@ def number(value: float | None, digits: int = 4) -> str:
     text = f"{value:,.{max(0, digits - 1 - size)}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace("-", "−")
+
+
+def score(value: float | None) -> str:
+    """Format a score as the commands do, with a true minus sign; a dash for None and NaN.
+
+    >>> score(0.875), score(-0.1), score(1234.5)
+    ('0.8750', '−0.1000', '1,234')
+    """
+    return minus(format_score(value))
+
+
+def column(values: Sequence[float | None], digits: int = 4, *, whole: bool = False) -> list[str]:
+    """Format the numbers of a column with the same decimals, with true minus signs.
+
+    >>> column([-0.5, 2.25])
+    ['−0.500', '2.250']
+    """
+    return [minus(text) for text in format_column(values, digits, whole=whole)]
 
 
 def plural(value: int, one: str, many: str = "") -> str:

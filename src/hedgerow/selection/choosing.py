@@ -12,12 +12,14 @@ import numpy as np
 
 from hedgerow.estimators import validation
 from hedgerow.progress import ProgressCallback
+from hedgerow.selection.comparing import warm_up
 from hedgerow.selection.final_choice import finish
 from hedgerow.selection.final_fit import fit_final, fit_members, make_ensemble
 from hedgerow.selection.fit_limits import FitLimits
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import (
     AUTO,
+    Method,
     check_method_parameters,
     check_rounds_are_chosen,
     find_method,
@@ -61,7 +63,8 @@ def choose(
     methods : sequence of str
         Names of `METHODS`.
     metric : str, optional
-        A name of `METRICS`; by default "log-loss" for classification and "rmse" for regression.
+        A name of `METRICS`; by default "log-loss" for classification and "rmse" for regression. For "pinball"
+        and "pinball:0.9" gradient boosting is fitted to the quantile, and other methods are not used.
     budget : float or None
         Seconds for all steps, including the final fit, with at most a fifth and 5 seconds more. They count
         after a first fit of each method to about 50 rows, which compiles its kernels and may take half a
@@ -123,10 +126,15 @@ def choose(
     usable, others = usable_methods(methods, task, data.n_classes, weighted=weighted)
     if not usable:
         raise ValueError(f"methods={list(methods)!r} is not allowed: none of them supports this target")
+    ranking = find_metric(metric, task, data.n_classes, data.encoded)
+    if ranking.level is not None:
+        usable, means = _for_quantiles(usable)
+        others += means
+        if usable[0].name == "gradient":
+            options = replace(options, parameters=_quantile_parameters(ranking.level, options.parameters))
     refused = [
         Trial(one.name, one.title_for(task), {}, status="skipped", note=reason) for one, reason in others
     ]
-    ranking = find_metric(metric, task, data.n_classes, data.encoded)
     seed = validation.make_seed(random_state)
     names = [one.name for one in usable]
     for name in names:
@@ -141,6 +149,26 @@ def choose(
     search.plan_rows()
     search.try_all()
     return finish(search)
+
+
+def _for_quantiles(usable: list[Method]) -> tuple[list[Method], list[tuple[Method, str]]]:
+    """Return the methods that fit quantiles, and the others with the reason; all methods if none does."""
+    fitting = [one for one in usable if one.name == "gradient"]
+    if not fitting:
+        return usable, []
+    reason = "it is not fitted to quantiles"
+    return fitting, [(one, reason) for one in usable if one not in fitting]
+
+
+def _quantile_parameters(level: float, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the loss of a quantile, unless they have another loss.
+
+    >>> _quantile_parameters(0.9, {"max_depth": 3})
+    {'loss': 'quantile', 'quantile': 0.9, 'max_depth': 3}
+    """
+    if parameters.get("loss", "quantile") != "quantile":
+        return dict(parameters)
+    return {"loss": "quantile", "quantile": level, **parameters}
 
 
 def _training_data(X: Any, y: Any, task: str, options: FitOptions, caller: str) -> TrainingData:
@@ -214,6 +242,15 @@ def fit_method(
     limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
     seed = validation.make_seed(random_state)
     return _with_threshold(fit_final(trial, data, seed, n_jobs, limits).model, options)
+
+
+def warm_up_method(
+    X: Any, y: Any, task: str, method: str, *, n_jobs: int | None = None, options: FitOptions | None = None
+) -> None:
+    """Fit a method to about 50 rows, so that the time of a later fit does not include compilation."""
+    options = options or FitOptions()
+    data = _training_data(X, y, task, options, "warm_up_method")
+    warm_up(find_method(method), data, n_jobs, options.parameters)
 
 
 def fit_choice(

@@ -1,7 +1,7 @@
 """Compare all methods of the library, and a linear model, on the same folds, with times."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,14 +13,14 @@ from hedgerow.estimators import validation
 from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import METHODS, Method, given_rounds, make_model, usable_methods
+from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, Method, given_rounds, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, score_predictions
 from hedgerow.selection.predictions import predict_rows
-from hedgerow.selection.result_text import format_columns
+from hedgerow.selection.result_text import format_columns, format_metric
 from hedgerow.selection.results import FORMAT
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows
 from hedgerow.selection.trials import first_line, fit_warnings
-from hedgerow.text_table import WIDTH, format_mean, format_seconds
+from hedgerow.text_table import WIDTH, format_column, format_means
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Comparison:
     <BLANKLINE>
      method         accuracy   fit s   predict s
      ───────────────────────────────────────────
-     one stump   0.80 ± 0.05   0.100      0.0100
+     one stump   0.80 ± 0.05   0.100       0.010
     """
 
     task: str
@@ -92,12 +92,15 @@ class Comparison:
         """Return the table, for a page of `width` characters; columns that do not fit are left out."""
         names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
         noted = any(row.note for row in self.rows)
-        heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
-        rows = []
-        for row in self.rows:
-            scores = [format_mean(row.scores.get(name)) for name in names]
-            times = [format_seconds(row.fit_seconds), format_seconds(row.predict_seconds)]
-            rows.append([row.title, *scores, *times, *([row.note] if noted else [])])
+        heads = ["method", *map(format_metric, names), "fit s", "predict s", *([""] if noted else [])]
+        columns = [
+            [row.title for row in self.rows],
+            *(format_means([row.scores.get(name) for row in self.rows]) for name in names),
+            format_column([row.fit_seconds for row in self.rows], 3),
+            format_column([row.predict_seconds for row in self.rows], 3),
+            *([[row.note for row in self.rows]] if noted else []),
+        ]
+        rows = list(map(list, zip(*columns, strict=True)))
         first = (
             f"Mean ± standard deviation over {self.folds} folds; seconds are medians, without compilation."
         )
@@ -203,7 +206,7 @@ def _cross_validate(
     for number, pair in enumerate(pairs):
         report(first_step + number, f"{title}, fold {number + 1} of {len(pairs)}")
         if number == 0:
-            _warm_up(method, data, n_jobs)
+            warm_up(method, data, n_jobs, {})
         parameters = given_rounds(method.name, {}, has_order=data.order is not None)
         model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs, **parameters)
         try:
@@ -221,25 +224,27 @@ def _cross_validate(
 def _fit_fold(model: Any, data: TrainingData, pair: Rows) -> _Fold:
     X, X_test = (take_rows(data.X, rows) for rows in pair)
     y, y_test = (data.encoded[rows] for rows in pair)
-    weighted = {} if data.weights is None else {"sample_weight": data.weights[pair[0]]}
     start = time.perf_counter()
-    model.fit(X, y, **weighted)
+    model.fit(X, y, **data.weights_of(pair[0]))
     fitted = time.perf_counter()
     predictions = predict_rows(model, X_test, y_test, data.task)
     predicted = time.perf_counter()
     return _Fold(score_predictions(predictions, data.task), fitted - start, predicted - fitted)
 
 
-def _warm_up(method: Method, data: TrainingData, n_jobs: int | None) -> None:
+def warm_up(method: Method, data: TrainingData, n_jobs: int | None, parameters: Mapping[str, Any]) -> None:
     """Fit and predict a few rows, so that measured times do not include compilation."""
     rows = first_rows(data.encoded, data.task)
     X, y = take_rows(data.X, rows), data.encoded[rows]
-    few: dict[str, Any] = {"n_estimators": 2} if method.rounds != "none" else {}
-    stopped: dict[str, Any] = {}
-    if method.name == "gradient":  # with its default, other kernels
-        few, stopped = {}, {"callbacks": [TimeLimit(1e-6)]}
+    given = given_rounds(method.name, parameters, has_order=data.order is not None)
+    callbacks: dict[str, Any] = {}
+    if method.name == "gradient" and given.get("n_estimators", AUTO_ROUNDS) == AUTO_ROUNDS:
+        callbacks = {"callbacks": [TimeLimit(1e-6)]}  # the number of rounds would start other kernels
+    elif method.rounds != "none":
+        given["n_estimators"] = 2
     with suppress(Exception), fit_warnings():  # a method that fails on few rows may succeed on more
-        model = make_model(method.name, data.task, n_jobs=n_jobs, **few).fit(X, y, **stopped)
+        model = make_model(method.name, data.task, n_jobs=n_jobs, **given)
+        model.fit(X, y, **callbacks, **data.weights_of(rows, positive=True))
         predict_rows(model, X, y, data.task)
 
 

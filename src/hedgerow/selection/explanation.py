@@ -10,7 +10,7 @@ from hedgerow.selection.predictions import Predictions, class_predictions
 from hedgerow.selection.results import Ensemble, Trial
 from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult
-from hedgerow.text_table import format_mean, format_number
+from hedgerow.text_table import format_mean, format_score
 
 _MIN_ERRORS = 2.0  # standard errors within which a difference may be chance
 
@@ -78,9 +78,9 @@ def explain_ensemble(
     """
     if tried is None or len(tried.members) < 2:
         return ""
-    score = format_number(tried.scores[metric.name])
+    score = format_score(tried.scores[metric.name])
     gap = format_mean((tried.difference, tried.difference_spread))
-    single = format_number(tried.single_score)
+    single = format_score(tried.single_score)
     how = "cross-fitted: weights are never chosen on the rows that they are scored on"
     than = f"A single model that is chosen in the same way has {single}; the advantage, {gap}, is"
     if chosen is not None:
@@ -100,7 +100,7 @@ def explain_ensemble(
 
 def _score(metric: Metric, trial: Trial) -> str:
     score = trial.scores[metric.name]
-    return format_mean((score, trial.spread)) if trial.spread else format_number(score)
+    return format_mean((score, trial.spread)) if trial.spread else format_score(score)
 
 
 def _best_score(metric: Metric, best: TrialResult, among: str) -> str:
@@ -108,7 +108,7 @@ def _best_score(metric: Metric, best: TrialResult, among: str) -> str:
     also = ""
     for name in ("accuracy", "r2"):
         if name in best.trial.scores and name != metric.name:
-            also = f" ({'R squared' if name == 'r2' else name} {format_number(best.trial.scores[name])})"
+            also = f" ({'R²' if name == 'r2' else name} {format_score(best.trial.scores[name])})"
     text = best.trial.description
     score = _score(metric, best.trial)
     return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}{among}, {score}{also}."
@@ -135,7 +135,7 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
     ahead = (best.row_scores - scores) if metric.higher_is_better else (scores - best.row_scores)
     if float(np.mean(ahead)) >= _MIN_ERRORS * standard_error(ahead) > 0:
         return ""
-    score = format_number(float(np.mean(scores)))
+    score = format_score(float(np.mean(scores)))
     return (
         f"That is not clearly better than a constant prediction ({score}): the columns "
         "may carry little information about the target."

@@ -48,6 +48,10 @@ class Metric:
         Whether it is for two classes only.
     on_request : bool
         Whether scores contain it only if trials are ranked by it.
+    of_positive : bool
+        Whether it depends on which class is the positive one.
+    level : float or None
+        Of the quantile that it is for.
 
     Examples
     --------
@@ -62,6 +66,8 @@ class Metric:
     row_scores: RowScores = field(repr=False)
     two_classes: bool = False
     on_request: bool = False
+    of_positive: bool = False
+    level: float | None = None
 
     def score(self, predictions: Predictions) -> float | None:
         """Return the score; None if the metric is undefined."""
@@ -238,17 +244,25 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric("accuracy", "accuracy", _CLASSES, True, _accuracy),
         Metric("balanced-accuracy", "balanced accuracy", _CLASSES, True, _balanced_accuracy),
-        Metric("f1", "F1", _CLASSES, True, _f1, two_classes=True),
+        Metric("f1", "F1", _CLASSES, True, _f1, two_classes=True, of_positive=True),
         Metric("f1-macro", "macro-averaged F1", _CLASSES, True, _f1_macro, on_request=True),
         Metric("log-loss", "log-loss", _CLASSES, False, _log_loss),
         Metric("brier", "Brier score", _CLASSES, False, _brier),
         Metric("auc", "area under the ROC curve", _CLASSES, True, _auc, two_classes=True),
-        Metric("pr-auc", "average precision", _CLASSES, True, _average_precision, two_classes=True),
-        Metric("r2", "R squared", _NUMBERS, True, _r2),
+        Metric(
+            "pr-auc",
+            "average precision",
+            _CLASSES,
+            True,
+            _average_precision,
+            two_classes=True,
+            of_positive=True,
+        ),
+        Metric("r2", "R²", _NUMBERS, True, _r2),
         Metric("rmse", "root mean squared error", _NUMBERS, False, _rmse),
         Metric("mae", "mean absolute error", _NUMBERS, False, _mae),
         Metric("mape", "mean absolute percentage error", _NUMBERS, False, _mape),
-        Metric("pinball", "pinball loss at 0.5", _NUMBERS, False, _pinball(0.5), on_request=True),
+        Metric("pinball", "pinball loss at 0.5", _NUMBERS, False, _pinball(0.5), on_request=True, level=0.5),
     )
 }
 
@@ -271,9 +285,8 @@ def metric_named(name: str) -> Metric | None:
         return None
     if not 0.0 < level < 1.0:
         return None
-    return replace(
-        METRICS["pinball"], name=name, title=f"pinball loss at {level:g}", row_scores=_pinball(level)
-    )
+    title = f"pinball loss at {level:g}"
+    return replace(METRICS["pinball"], name=name, title=title, row_scores=_pinball(level), level=level)
 
 
 def find_metric(name: str | None, task: str, n_classes: int | None, y: Any = None) -> Metric:

@@ -23,6 +23,15 @@ def format_columns(
     return format_page(paragraphs, [heads[column] for column in kept], body, left, width)
 
 
+def format_metric(name: str) -> str:
+    """Return the head of a column of scores.
+
+    >>> format_metric("r2"), format_metric("log-loss")
+    ('R²', 'log-loss')
+    """
+    return "R²" if name == "r2" else name
+
+
 _COUNTED = {"gradient": "rounds", "forest": "trees", "extra-trees": "trees", "bagging": "trees"}
 _FORMATS = {
     "learning_rate": "learning rate {}",
@@ -34,6 +43,7 @@ _FORMATS = {
     "max_samples": "{} of the rows",
     "colsample_bytree": "{} of the columns per tree",
     "l2_regularization": "penalty {}",
+    "max_categories_for_sets": "target statistics for more than {} categories",
     "algorithm": "{}",
     "loss": "{} loss",
 }

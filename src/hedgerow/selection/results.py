@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 from hedgerow.selection.metrics import METRICS, Metric, metric_named
-from hedgerow.selection.result_text import format_columns, format_parameters
+from hedgerow.selection.result_text import format_columns, format_metric, format_parameters
 from hedgerow.selection.splits import TASKS
 from hedgerow.strict_json import JsonChecker, Limits, strings, to_plain
 from hedgerow.text_table import (
     WIDTH,
-    format_mean,
-    format_number,
-    format_seconds,
+    format_column,
+    format_means,
 )
 
 FORMAT = 1  # of the dicts
@@ -295,15 +294,17 @@ class Choice:
         """Return the reason and a table of the trials, for a page of `width` characters."""
         names = [self.metric, *(name for name in self.best.scores if name != self.metric)]
         ranked = [*self.ranked, *(trial for trial in self.trials if trial.status == "failed")]
-        heads = ["method", "parameters", *names, "seconds", ""]
+        heads = ["method", "parameters", *map(format_metric, names), "seconds", ""]
         last = len(heads) - 1
         # By importance: method, parameters, the score that ranks, seconds, notes, other scores.
         order = [0, 1, 2, last - 1, last, *range(3, last - 1)]
         what = self.best.description if self.ensemble is None else self.ensemble.title
         chosen = f"Chosen by {self.ranking_metric.title}, {self.validation}: {what}"
-        rows = [self._row(trial, names) for trial in ranked]
-        if self.ensemble is not None:
-            rows.insert(0, self._ensemble_row(self.ensemble, names))
+        entries: list[Any] = ranked if self.ensemble is None else [self.ensemble, *ranked]
+        scores = [self._scores(entries, name) for name in names]
+        about = [self._about(one) for one in entries]
+        seconds = format_column([one[2] for one in about], 3)
+        rows = [[one[0], one[1], *texts, one[3]] for one, *texts in zip(about, *scores, seconds, strict=True)]
         return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def mark(self, trial: Trial) -> str:
@@ -313,18 +314,25 @@ class Choice:
             return "chosen" if self.ensemble is None else f"weight {weight:.2g}"
         return "" if trial.status == "done" else trial.status
 
-    def _ensemble_row(self, ensemble: Ensemble, names: list[str]) -> list[str]:
-        scores = [format_number(ensemble.scores[name]) if name in ensemble.scores else "–" for name in names]
-        scores[0] = format_mean((ensemble.scores[names[0]], ensemble.spread))
-        seconds = sum(trial.fit_seconds or 0.0 for trial, _ in self.members)
-        return [ensemble.title, "the models with weights", *scores, format_seconds(seconds or None), "chosen"]
+    def _scores(self, entries: list[Any], name: str) -> list[str]:
+        """Format a score of trials, with standard errors if it ranks them."""
+        values = [one.scores.get(name) if one.scores else None for one in entries]
+        if name != self.metric:
+            return format_column(values)
+        return format_means(
+            [
+                None if value is None else (value, one.spread or 0.0)
+                for one, value in zip(entries, values, strict=True)
+            ]
+        )
 
-    def _row(self, trial: Trial, names: list[str]) -> list[str]:
-        scores = [format_number(trial.scores[name]) if name in trial.scores else "–" for name in names]
-        if trial.spread is not None and trial.has_scores:
-            scores[0] = format_mean((trial.scores[names[0]], trial.spread))
-        note = ": ".join(text for text in (self.mark(trial), trial.note) if text)
-        return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
+    def _about(self, one: Any) -> tuple[str, str, float | None, str]:
+        """Return title, parameters, seconds and note of a trial or the ensemble."""
+        if isinstance(one, Ensemble):
+            seconds = sum(trial.fit_seconds or 0.0 for trial, _ in self.members)
+            return one.title, "the models with weights", seconds or None, "chosen"
+        note = ": ".join(text for text in (self.mark(one), one.note) if text)
+        return one.title, one.parameter_text, one.fit_seconds, note
 
 
 # --- checks of a choice from a file

@@ -107,7 +107,7 @@ class MethodSearch:
         fixed = self.options.parameters
         n_rows, n_classes = self.data.n_rows, self.data.n_classes
         for name in self.methods:
-            settings = settings_for(name, self.task, n_rows, fixed, n_classes)
+            settings = settings_for(name, self.task, n_rows, fixed, n_classes, self.data.n_categories)
             # The folds of automatic settings divide groups and ignore times.
             is_excluded = self.data.order is not None
             self.queue[name] = [one for one in settings if not (is_excluded and one.is_automatic)]
@@ -123,7 +123,7 @@ class MethodSearch:
     def _same_rows(self, rows: NDArray[np.int64]) -> Split:
         """Return a split that trains and validates on the same rows, to measure the time."""
         X, y = take_rows(self.data.X, rows), self.data.encoded[rows]
-        return Split(X, y, X, y)
+        return Split(X, y, X, y, self.data.weights_of(rows, positive=True).get("sample_weight"))
 
     def start_clock(self) -> None:
         """Start the budget."""

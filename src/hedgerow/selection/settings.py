@@ -8,6 +8,7 @@ from hedgerow.boosting.sizes import auto_folds
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 
 _FEW = 1000  # rows below which leaves of 20 rows are too coarse
+_MANY_CATEGORIES = 32  # of a column, above which target statistics are tried too
 _SOME = 5000  # rows from which larger trees may be better
 
 
@@ -38,10 +39,11 @@ def settings_for(
     n_rows: int,
     parameters: Mapping[str, Any] | None = None,
     n_classes: int | None = None,
+    n_categories: int = 0,
 ) -> list[Setting]:
     """Return the settings of a method that are tried, the cheapest first; by default its defaults only.
 
-    `parameters` replace those of all settings.
+    `parameters` replace those of all settings; `n_categories` is the most of a column.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def settings_for(
     {'n_estimators': 400, 'max_features': 0.5, 'min_samples_leaf': 2}
     """
     if method == "gradient":
-        settings = _gradient_settings(n_rows, n_classes)
+        settings = _gradient_settings(n_rows, n_classes, n_categories)
     else:
         tried = _SETTINGS.get((method, task), _SETTINGS.get((method, "any"), ({},)))
         settings = [_setting(method, **values) for values in tried]
@@ -75,7 +77,7 @@ def _setting(method: str, *, patience: int = 25, likely_rounds: int = 100, **par
     return Setting(method, parameters, patience, likely_rounds)
 
 
-def _gradient_settings(n_rows: int, n_classes: int | None) -> list[Setting]:
+def _gradient_settings(n_rows: int, n_classes: int | None, n_categories: int) -> list[Setting]:
     leaf = {"min_samples_leaf": 5} if n_rows < _FEW else {}
     wide = 63 if n_rows >= _SOME else 7
 
@@ -88,8 +90,12 @@ def _gradient_settings(n_rows: int, n_classes: int | None) -> list[Setting]:
     folds = auto_folds(n_rows, n_outputs) or 1
     values = {"n_estimators": AUTO_ROUNDS, "learning_rate": "auto"}
     automatic = Setting("gradient", values, likely_rounds=100 * folds)
+    coded = []
+    if n_categories > _MANY_CATEGORIES and n_rows >= _FEW:
+        coded = [boosted(1000, 0.1, 31, 25, 150, max_categories_for_sets=_MANY_CATEGORIES)]
     return [
         boosted(1000, 0.1, 31, 25, 150),
+        *coded,
         automatic,
         boosted(2000, 0.05, 15, 50, 300),
         boosted(2000, 0.05, wide, 50, 300),

@@ -52,6 +52,8 @@ class TrainingData:
     weights : float64 array or None
         Weights of the rows in fitting.
     order : RowOrder or None
+    n_categories : int
+        The most categories of a column.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class TrainingData:
     n_classes: int | None
     weights: Floats | None = None
     order: "RowOrder | None" = None
+    n_categories: int = 0
 
     @classmethod
     def of(cls, X: Any, y: Any, task: str, caller: str) -> "TrainingData":
@@ -80,12 +83,23 @@ class TrainingData:
             raise ValueError(f"X has {table.n_rows} rows; {caller} needs at least {_MIN_ROWS}")
         if target.n_classes is not None:
             encoded = encoded.astype(np.int64)
-        return cls(X, raw_y, encoded, task, target.n_classes)
+        sizes = (len(values) for values in table.schema.categories if values is not None)
+        return cls(X, raw_y, encoded, task, target.n_classes, n_categories=max(sizes, default=0))
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.y)
+
+    def weights_of(self, rows: Integers, *, positive: bool = False) -> dict[str, Floats]:
+        """Return the argument of a fit to some rows: their weights, if there are any.
+
+        positive : for fits that compile: a weight of 0 is 1, since some weight must not be 0
+        """
+        if self.weights is None:
+            return {}
+        weights = self.weights[rows]
+        return {"sample_weight": np.where(weights > 0, weights, 1.0) if positive else weights}
 
 
 @dataclass(frozen=True, eq=False)
