@@ -5,6 +5,8 @@
 #   make check   run ruff, mypy and import-linter
 #   make lowest  run some of the tests with the lowest versions that pyproject.toml allows (ten minutes)
 #   make docs    build the documentation into site/
+#   make documents   run the examples of README.md and the documentation in new environments (half an hour;
+#                ARGS="README.md" runs only that page)
 #   make bench   compare fit time, accuracy and memory with other libraries (ARGS="--quick"; see benchmarks/)
 #   make wheel   build the wheels and the source distribution of a release, and test them in new environments
 #   make table   measure the comparison table of README.md again (eight minutes on an idle machine)
@@ -21,7 +23,7 @@ export HEDGEROW_CACHE := $(CURDIR)/.cache
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check lowest docs bench table wheel clean
+.PHONY: demo test check lowest docs documents bench table wheel clean
 
 # Libraries of an earlier `make wheel`, unless a kernel changed since.
 demo: export HEDGEROW_LIBRARIES := $(CURDIR)/.cache/libraries
@@ -47,6 +49,9 @@ lowest: .venv-lowest/.installed .cache/.gitignore
 docs: .venv/.installed-docs
 	PYTHONPATH=docs $(BIN)/zensical build --clean --strict
 	@echo "site/index.html; to search it: $(BIN)/python -m http.server --directory site"
+
+documents: .venv/bin/python .cache/.gitignore
+	$(BIN)/python tests/support/run_documents.py $(ARGS)
 
 table: .venv/.installed-peers .cache/.gitignore
 	$(BIN)/python benchmarks/readme_table.py --write $(ARGS)

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 import hedgerow
-from hedgerow.cli import main
+from hedgerow.cli import main, train
 from hedgerow.cli.errors import FAILED, WRONG_USAGE
 from hedgerow.cli.train_options import parse_size
 from hedgerow.datafiles import DataFileError
@@ -361,3 +361,83 @@ def test_a_loaded_model_is_saved_with_its_card_certificate_and_threshold(loaded,
     assert (folder / "again.hedgerow").read_bytes() == (folder / "m.hedgerow").read_bytes()
     assert load(folder / "again.hedgerow").estimator.threshold == 0.4
     assert load_certificate(folder / "again.hedgerow") == loaded.certificate
+
+
+# --- what a newcomer meets
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_fit_is_timed_after_a_first_small_fit(monkeypatch, capsys):
+    fits = []
+    for name in ("warm_up_method", "fit_method"):
+        function = getattr(train, name)
+        monkeypatch.setattr(
+            train, name, lambda *a, f=function, n=name, **k: fits.append((n, len(a[1]))) or f(*a, **k)
+        )
+    assert main([*SOLD, "--drop", "patient", *FAST, "--weight", "w"]) == 0
+    assert [name for name, _ in fits] == ["warm_up_method", "fit_method"]
+    assert "fitted in" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_log_has_lines_of_progress(capsys):
+    assert main([*SOLD, "--drop", "patient", *FAST]) == 0
+    logged = capsys.readouterr().err
+    assert "fitting gradient boosting  0/2  0:00  a first small fit, which compiles its kernels\n" in logged
+    assert "\r" not in logged
+    assert "\x1b" not in logged
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_pinball_loss_fits_the_quantile_and_skips_other_methods(capsys):
+    line = [*PRICE, "--metric", "pinball:0.9", "--budget", "0.5", "--single"]
+    result = run_json(line, capsys)
+    model = load("m.hedgerow").estimator
+    assert (model.loss, model.quantile) == ("quantile", 0.9)
+    tried = [one for one in result["choice"]["trials"] if one["scores"]]
+    assert {(one["method"], one["parameters"]["quantile"]) for one in tried} == {("gradient", 0.9)}
+    assert "random forest, it is not fitted to quantiles" in result["choice"]["reason"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_classes_of_later_rows_are_noted(capsys):
+    table = make_table()
+    days = table["day"].to_pylist()
+    last = sorted(days)[-10]
+    phases = zip(days, table["sold"].to_pylist(), strict=True)
+    late = pa.array(["new" if day >= last else sold for day, sold in phases])
+    csv.write_csv(table.append_column("phase", [late]), "late.csv")
+    line = ["train", "late.csv", "--target", "phase", "--time", "day", *FAST, "--drop", "sold,patient"]
+    assert main(line) == 0
+    note = "class 'new' of 'phase': in held-out rows only, "
+    assert note in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_target_without_its_option_is_recognised(capsys):
+    assert main(["train", "t.csv", "sold"]) == WRONG_USAGE
+    assert "did you mean --target sold?" in capsys.readouterr().err
+    assert main(["train", "t.csv", "solt"]) == WRONG_USAGE
+    assert "did you mean --target" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_of_the_terminal_have_commas_and_no_exponents(capsys):
+    table = make_table()
+    prices = pa.array([value * 1000.0 for value in table["price"].to_pylist()])
+    csv.write_csv(table.set_column(6, "price", [prices]), "t.csv")
+    assert main([*PRICE, *FAST]) == 0
+    assert main(["explain", "m.hedgerow", "t.csv"]) == 0
+    assert main([*PRICE, "--method", "gradient", "--budget", "0.3", "--force"]) == 0
+    printed = capsys.readouterr().out
+    assert "e+0" not in printed
+    assert f"mean {np.mean(prices.to_numpy()):,.0f}" in printed
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_threshold_is_printed_with_four_digits(capsys):
+    assert main([*SOLD, "--drop", "patient", *FAST, "--threshold", "0.43409203105699046"]) == 0
+    assert main(["explain", "m.hedgerow"]) == 0
+    printed = capsys.readouterr().out
+    assert "threshold=0.4341" in printed
+    assert "0.43409" not in printed

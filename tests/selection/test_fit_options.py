@@ -30,7 +30,7 @@ NUMBERS = X[:, 0] + 0.1 * RNG.normal(size=300)
 
 @pytest.fixture(autouse=True)
 def short_settings(monkeypatch):
-    def short(method, task, n_rows, parameters, _n_classes):
+    def short(method, task, n_rows, parameters, *_):
         return [one.shortened(8) for one in settings_for(method, task, n_rows, parameters)[:1]]
 
     monkeypatch.setattr(search, "settings_for", short)

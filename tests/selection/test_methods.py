@@ -1,6 +1,7 @@
 """Methods: every name makes an estimator that can be fitted; and the linear baseline on any table."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from hedgerow.datasets import make_gaussian
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeRegressor, RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, make_model
+from hedgerow.selection.comparing import warm_up
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.settings import settings_for
+from hedgerow.selection.splits import TrainingData
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -164,3 +167,33 @@ def test_sparse_tables_and_clones():
 def test_predictions_have_the_labels_of_training():
     assert set(LogisticBaseline().fit(X, LABELS).predict(X)) == {"up", "down"}
     assert set(LogisticBaseline().fit(X, LABELS == "up").predict(X).tolist()) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("n_categories", "n_rows", "tried"), [(33, 1000, True), (32, 1000, False), (33, 999, False)]
+)
+def test_target_statistics_are_tried_for_columns_of_many_categories(n_categories, n_rows, tried):
+    settings = settings_for("gradient", "regression", n_rows, n_categories=n_categories)
+    found = [one.parameters.get("max_categories_for_sets") for one in settings]
+    assert found.count(32) == tried
+
+
+def test_choose_counts_the_categories_of_columns():
+    codes = pa.array([f"c{number % 40}" for number in range(120)]).dictionary_encode()
+    data = TrainingData.of(pa.table({"a": X[:, 0], "b": codes}), NUMBERS, "regression", "choose")
+    assert data.n_categories == 40
+    assert TrainingData.of(X, NUMBERS, "regression", "choose").n_categories == 0
+
+
+@pytest.mark.parametrize("method", AUTO)
+def test_a_warm_up_compiles_what_weighted_fits_use(method, monkeypatch):
+    weights = np.where(np.arange(120) < 60, 0.0, 2.0)
+    data = replace(TrainingData.of(X, LABELS, "classification", "choose"), weights=weights)
+    kind, passed = METHODS[method].classifier, []
+    fit = kind.fit
+    monkeypatch.setattr(
+        kind, "fit", lambda self, *a, **k: passed.append(k["sample_weight"]) or fit(self, *a, **k)
+    )
+    warm_up(METHODS[method], data, 1, {})
+    assert np.all(passed[0] > 0)
+    assert set(passed[0]) <= {1.0, 2.0}

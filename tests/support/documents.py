@@ -2,7 +2,8 @@
 
 A page runs from top to bottom in one namespace and one folder. A Python block that prints is followed by a
 text block with its output. A `console` block has command lines after "$ ", each followed by its output. In
-both, "..." matches anything, as in a doctest.
+both, "..." matches anything, as in a doctest. A `bash` block, or one without a language, has command lines;
+those of `hedgerow` are run on request.
 """
 
 import contextlib
@@ -60,8 +61,8 @@ def blocks(page):
     ]
 
 
-def run(page):
-    """Run the examples of a page, one after the other."""
+def run(page, *, command_lines=False):
+    """Run the examples of a page, one after the other; with `command_lines` also those blocks."""
     namespace = {"__name__": "__page__"}
     listed = blocks(page)
     for block, following in zip(listed, [*listed[1:], None], strict=True):
@@ -73,6 +74,19 @@ def run(page):
         elif block.language == "console":
             for command, expected in commands(block):
                 yield Example(block.line, _printed_by(lambda command=command: _call(command)), expected)
+        elif command_lines:
+            for command in shell_commands(block):
+                code = []
+                printed = _printed_by(lambda command=command, code=code: code.append(_call(command)))
+                yield Example(block.line, f"{printed}exit code {code[0]}", "...exit code 0")
+
+
+def shell_commands(block):
+    """The command lines of `hedgerow` in a block of a shell, without comments."""
+    if block.language not in {"bash", ""}:
+        return []
+    lines = block.text.replace("\\\n", " ").splitlines()
+    return [line.partition(" #")[0].strip() for line in lines if line.startswith("hedgerow ")]
 
 
 def commands(block):
@@ -92,7 +106,7 @@ def _call(command):
 
     program, *arguments = shlex.split(command)
     assert program == "hedgerow", command
-    main(arguments)
+    return main(arguments)
 
 
 def _printed_by(call):

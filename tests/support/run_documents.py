@@ -4,11 +4,13 @@
 
 A page is run in an environment into which only what the page itself tells the reader to install is installed:
 every `pip install ...` on it, or `pip install .` if there is none. Pages with the same requirements share an
-environment. Prints a line for every page; the exit code is 1 if an example fails or prints something else.
+environment. Command lines of `hedgerow` are run too; the tables that README.md names are written first.
+Prints a line for every page; the exit code is 1 if an example fails or prints something else.
 """
 
 import argparse
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -16,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from documents import PAGES, README, ROOT, blocks, name, read, run
+from documents import PAGES, README, ROOT, blocks, name, read, run, shell_commands
 
 _INSTALL = re.compile(r"pip install ([^`\n#]+)")
 
@@ -42,11 +44,30 @@ def make_environment(folder, wanted):
 
 def run_here(page):
     """Run a page in this process and in the current folder; return the examples that differ."""
+    write_tables()
     return [
         f"{name(page)}:{example.line} printed\n{example.printed}"
-        for example in run(page)
+        for example in run(page, command_lines=True)
         if not example.agrees
     ]
+
+
+def write_tables():
+    """Write the tables of README.md: houses, and further ones that are not sold."""
+    draw = random.Random(0)
+    for file, n_rows, is_labelled in (("houses.csv", 300, True), ("new.csv", 20, False)):
+        lines = ["rooms,area,colour" + (",sold" if is_labelled else "")]
+        for _ in range(n_rows):
+            rooms, area = draw.randint(1, 9), draw.uniform(20, 200)
+            sold = ["no", "yes"][rooms * 20 + draw.gauss(0, 30) > area]
+            line = f"{rooms},{area:.1f},{draw.choice(['red', 'white'])}"
+            lines.append(f"{line},{sold}" if is_labelled else line)
+        Path(file).write_text("\n".join(lines) + "\n")
+
+
+def is_run(block):
+    """Whether a block has examples."""
+    return block.language in {"python", "console"} or bool(shell_commands(block))
 
 
 def main():
@@ -63,7 +84,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         environments = {}
         for number, page in enumerate(pages):
-            if not any(block.language in {"python", "console"} for block in blocks(page)):
+            if not any(map(is_run, blocks(page))):
                 continue
             wanted = requirements(page)
             if wanted not in environments:

@@ -1,6 +1,7 @@
 """`hedgerow certify` and `hedgerow report`: the evaluation of a model on rows that are new to it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,15 +56,21 @@ def evaluate(model: Any, table: PreparedTable, choice: Choice | None, positive: 
     return Evaluation(model, choice, scores, certificate, positive)
 
 
-def score_title(name: str, model: Any, positive: Any = None) -> str:
-    """Return the title of a metric; with the positive class, the second by default, if it depends on one."""
+def find_title(name: str) -> str:
+    """Return the title of a metric."""
     metric = metric_named(name)
-    if metric is None:
-        return name
-    if not metric.of_positive:
-        return metric.title
+    return name if metric is None else metric.title
+
+
+def name_positive(scores: Iterable[str], model: Any, positive: Any = None) -> str:
+    """Return a clause that names the positive class, the second by default; empty if no score is of it."""
+    metrics = map(metric_named, scores)
+    titles = [metric.title for metric in metrics if metric is not None and metric.of_positive]
+    if not titles:
+        return ""
     label = str(model.classes_[1] if positive is None else positive)
-    return f"{metric.title} of {label if len(label) <= _LONGEST else label[: _LONGEST - 1] + '…'!r}"
+    label = label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+    return f"; {' and '.join(titles)} {'is' if len(titles) == 1 else 'are'} of class {label!r}"
 
 
 def certify_model(

@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError
-from hedgerow.cli.evaluate import score_title
+from hedgerow.cli.evaluate import find_title, name_positive
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output
 from hedgerow.cli.table_model import ModelFile, errors_of, read_model, read_table_file
@@ -71,10 +71,8 @@ def predict(
         write_data(result, out)
         output.text(f"{len(result):,} predictions: {describe_file(out, replaced=replaces)}")
     if scores:
-        text = ", ".join(
-            f"{score_title(name, loaded.model, loaded.positive)} {format_score(value)}"
-            for name, value in scores.items()
-        )
+        text = ", ".join(f"{find_title(name)} {format_score(value)}" for name, value in scores.items())
+        text += name_positive(scores, loaded.model, loaded.positive)
         if loaded.was_trained_on(data):
             text += "; the model was fitted to most of its rows, see certify"
         output.note(f"the table has the target {loaded.recipe.target!r}: {text}")

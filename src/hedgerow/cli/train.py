@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow._typing import Integers
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
-from hedgerow.cli.evaluate import Evaluation, evaluate, print_model, score_title, write_report
+from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, name_positive, print_model, write_report
 from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output, format_duration, plain
 from hedgerow.cli.table_model import (
@@ -250,10 +250,11 @@ def _print_evaluation(
     if not n:
         output.text(fitted)
     else:
+        positive = name_positive(scores, evaluation.model, evaluation.positive)
         rows = "1 held-out row" if n == 1 else f"{n:,} held-out rows"
-        output.text(f"{fitted}; scores of the {rows}, the test set:")
-        titles = [score_title(name, evaluation.model, evaluation.positive) for name in scores]
-        output.table(titles, [[format_score(value) for value in scores.values()]])
+        output.text(f"{fitted}; scores of the {rows}, the test set{positive}:")
+        titles = [find_title(name) for name in scores]
+        output.table(titles, [[format_score(value) for value in scores.values()]], left=())
     if evaluation.certificate is not None:
         output.text(f"certificate: {evaluation.certificate.statement}", "green")
     for leak in leaks:

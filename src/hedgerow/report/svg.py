@@ -97,6 +97,7 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _FONT = re.compile(r"^font: (.*?)([\d.]+px) .*$")  # older versions of matplotlib write the short form
 _PIXELS = 96 / 72  # CSS pixels in a point
+_FEW_PANELS = 2  # beside each other on a phone
 _SMALLEST = 0.6  # of its natural width, to which a drawing shrinks before its box scrolls
 
 # Text is laid out with the font that comes with matplotlib: the same everywhere, and wider than system fonts.
@@ -138,6 +139,7 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     ('<svg role="img" aria-label="An empty', True, False)
     """
     page = io.BytesIO()
+    n_panels = len(figure.axes)
     with figure_settings():
         figure.savefig(page, format="svg", metadata=_NO_METADATA, facecolor="none", edgecolor="none")
     style.mpl("pyplot").close(figure)
@@ -147,10 +149,11 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     known = [element.attrib["id"] for element in root.iter() if element.attrib.get("id") in used]
     ids = {old: f"{name}-{number}" for number, old in enumerate(known, 1)}
     width, height = (_PIXELS * float(number) for number in root.attrib["viewBox"].split()[2:])
+    kind = Markup(' class="panels"') if n_panels > _FEW_PANELS else ""  # on a phone their text is larger
     start_tag = Markup(
-        '<svg role="img" aria-label="{}" viewBox="{}" width="{:.0f}" height="{:.0f}" '
+        '<svg role="img" aria-label="{}"{} viewBox="{}" width="{:.0f}" height="{:.0f}" '
         'style="--least: {:.0f}px">'
-    ).format(alt, root.attrib["viewBox"], width, height, _SMALLEST * width)
+    ).format(alt, kind, root.attrib["viewBox"], width, height, _SMALLEST * width)
     inner = [text for child in root for text in _written(child, ids)]
     return Markup("").join([start_tag, *inner, Markup("</svg>")])
 
