@@ -17,6 +17,7 @@ from hedgerow import (
     AdaBoostRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
 )
 from hedgerow.datafiles import describe, make_recipe
 from hedgerow.report import (
@@ -31,6 +32,7 @@ from hedgerow.report.data import ReportData, table_values
 from hedgerow.report.sections_columns import is_sum_of_stumps
 from hedgerow.report.sections_data import accuracy_interval, median_interval
 from hedgerow.selection import Choice, Trial
+from hedgerow.theory import certify
 from report_cases import case, faults, mixed_table, report, text_of
 
 ALWAYS = ["summary", "data", "method"]
@@ -366,3 +368,27 @@ def test_inconsistent_inputs_are_rejected(small, options, message):
     model, X, y = small
     with pytest.raises(ValueError, match=re.escape(message)):
         ReportData(model, **{"X": X, "y": y, **options})
+
+
+def test_words_of_classes_and_of_the_sets_are_the_same_in_all_sections():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 2)), np.arange(300) % 10 == 0  # nothing to learn
+    model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X[:200], y[:200])
+    bound = certify(model, X[200:], y[200:])
+    assert bound.is_vacuous(bound.best)
+    html = Report.from_estimator(
+        model, X[200:], y[200:], X_train=X[:200], y_train=y[:200], certificate=bound
+    ).to_html()
+    assert "of the test set: accuracy of always predicting it" in html
+    assert "In this sentence the most frequent class is that of the training set." in html
+    assert "predicted label" in html
+    assert "actual" not in html
+
+
+def test_text_of_drawings_of_many_panels_is_larger_on_phones():
+    html = report("regression").to_html()
+    drawn = {name: html.index(f'id="{name}') for name in ("dependence", "predicted")}
+    for name, is_many in (("dependence", True), ("predicted", False)):
+        start = html.index("<svg role", drawn[name])
+        assert ('class="panels"' in html[start : html.index(">", start)]) == is_many
+    assert "svg.panels text { font-size: " in html

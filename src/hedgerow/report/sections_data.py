@@ -21,6 +21,7 @@ from hedgerow.theory.deviations import holdout_bound
 _ALPHA = 0.05  # the largest probability that an interval misses
 _MAX_CLASSES = 30  # in the table of their shares
 _MAX_COLUMNS = 200  # in the table of columns
+_GROUPED = 10_000  # from which numbers of a range have commas
 
 
 # --- summary
@@ -62,6 +63,9 @@ def summary_section(data: ReportData) -> Section:
         vacuous = best is None or data.certificate.is_vacuous(best)
         kind = "statement vacuous" if vacuous else "statement"
         elements.append(page.paragraph(data.certificate.statement, kind=kind))
+        if vacuous and best is not None and hasattr(data.model, "row_fingerprints_"):
+            note = "In this sentence the most frequent class is that of the training set."
+            elements.append(page.paragraph(note, kind="small"))
     elements.append(page.paragraph(_interval_note(data), kind="small"))
     if not data.can_evaluate:
         unknown = sorted({str(label) for label in data.y.tolist()} - {str(label) for label in data.classes})
@@ -266,9 +270,21 @@ def _content(column: Any, summary: Any) -> str:
         ]
         return Markup(", ").join(shares) + (", …" if column.n_distinct > len(column.top) else "")
     if column.low is not None and column.high is not None:
-        mean = f", mean {text.value(_mean(column))}" if column.mean is not None else ""
-        return f"{text.value(column.low)} to {text.value(column.high)}{mean}"
+        mean = f", mean {_grouped(_mean(column))}" if column.mean is not None else ""
+        return f"{_grouped(column.low)} to {_grouped(column.high)}{mean}"
     return text.shortened(str(column.example), 60)
+
+
+def _grouped(value: Any) -> str:
+    """Format a value of a range; numbers from 10,000 have commas, years do not.
+
+    >>> _grouped(1998), _grouped(1998.25), _grouped(96651), _grouped(96651.5), _grouped("b")
+    ('1998', '1998', '96,651', '96,652', 'b')
+    """
+    if isinstance(value, int) and abs(value) >= _GROUPED:
+        return f"{value:,}".replace("-", "−")
+    is_small = isinstance(value, float) and abs(value) < _GROUPED
+    return text.value(value).replace(",", "") if is_small else text.value(value)
 
 
 def _mean(column: Any) -> Any:
