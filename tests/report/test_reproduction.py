@@ -205,7 +205,7 @@ def test_standard_input_has_no_code_that_reads_it(houses, monkeypatch):
 def test_curves_and_key_figures_are_of_the_positive_class(houses, capsys):
     for positive, more in ((None, []), ("never", ["--positive", "never"]), ("soon", ["--positive", "soon"])):
         train("sold", "price", "adaboost", *more, "--force")
-        printed_text = capsys.readouterr().out
+        printed_text = " ".join(capsys.readouterr().out.split())
         label = positive or "soon"
         assert f"the test set; F1 and average precision are of class {label!r}:" in printed_text
         for command in (None, ["report", "a.hedgerow", "houses.csv", "--out", "a.html", "--force"]):

@@ -42,8 +42,8 @@ from hedgerow.selection import (
     fit_choice,
     fit_method,
     take_rows,
-    warm_up_method,
 )
+from hedgerow.selection.choosing import warm_up_method
 from hedgerow.system_memory import format_bytes
 from hedgerow.text_table import format_score
 

@@ -5,7 +5,7 @@ methods, metrics, splits -> trials (one setting) -> search -> choosing (the best
 """
 
 from hedgerow.members import take_rows
-from hedgerow.selection.choosing import choose, fit_choice, fit_method, warm_up_method
+from hedgerow.selection.choosing import choose, fit_choice, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
@@ -40,5 +40,4 @@ __all__ = [
     "make_model",
     "score_model",
     "take_rows",
-    "warm_up_method",
 ]
