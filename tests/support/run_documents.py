@@ -53,7 +53,7 @@ def run_here(page):
 
 
 def write_tables():
-    """Write the tables of README.md: houses, and further ones that are not sold."""
+    """Write the tables that README.md and docs/index.md name: houses, and further ones that are not sold."""
     draw = random.Random(0)
     for file, n_rows, is_labelled in (("houses.csv", 300, True), ("new.csv", 20, False)):
         lines = ["rooms,area,colour" + (",sold" if is_labelled else "")]
