@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -254,3 +256,9 @@ def test_labels_that_cannot_be_flipped_are_refused(y, share, message):
 def test_labels_of_mixed_types_are_refused():
     with pytest.raises(TypeError, match="the labels in y cannot be sorted"):
         flip_labels(np.array(["a", 1], dtype=object), 0.5)
+
+
+def test_simulated_data_need_no_extra():
+    """The data of a file need PyArrow, the others only the core."""
+    code = "import sys; sys.modules['pyarrow'] = None; import hedgerow.datasets; hedgerow.datasets.load_toy()"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.datafiles import DataFileError, read_data
 
 SEVERITY = "MAX_SEV_IR"  # 0 no injury, 1 injury, 2 death
 LEAKS = ("INJURY_CRASH", "NO_INJ_I", "PRPTYDMG_CRASH", "FATALITIES")
@@ -56,6 +55,8 @@ def load_accidents(*, drop_leaks: bool = True) -> Data:
     >>> X.shape, names[:3]
     ((42183, 19), ['HOUR_I_R', 'ALCHL_I', 'ALIGN_I'])
     """
+    from hedgerow.datafiles import DataFileError, read_data  # noqa: PLC0415 - requires PyArrow
+
     path = find_accidents()
     table = read_data(path)
     missing = [name for name in (SEVERITY, *LEAKS) if name not in table.column_names]

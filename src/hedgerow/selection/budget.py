@@ -14,7 +14,8 @@ PILOT_ROUNDS = {"loss": 10, "staged": 10, "members": 4, "none": 1}
 MIN_SAMPLE_ROWS = 4_000  # scores of smaller samples are too noisy
 LARGE = 20_000  # rows above which pilot fits are made first
 SELECTION_SHARE = 0.35  # of the budget, for the first setting of every method
-OVERTIME = 0.1  # of the budget, the minimum for the final fit
+OVERTIME, OVERTIME_SECONDS = 0.1, 2.0  # fraction of the budget and seconds, the minimum for the final fit:
+# on a busy machine trials may use all of a small budget, and a fit of few rounds is worse than a late one
 FINAL_SHARE = 0.5  # of the budget, the maximum that is reserved for the final fit
 
 

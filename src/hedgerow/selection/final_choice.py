@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.selection.budget import OVERTIME
+from hedgerow.selection.budget import OVERTIME, OVERTIME_SECONDS
 from hedgerow.selection.ensemble_selection import EnsembleTrial, try_ensemble
 from hedgerow.selection.explanation import (
     constant_predictions,
@@ -31,7 +31,9 @@ def finish(search: MethodSearch) -> Choice:
     search.n_done = search.n_steps - 1
     tried = _try_ensemble(search)
     remaining, budget = search.clock.remaining(), search.budget
-    limit = None if remaining is None or budget is None else max(remaining, OVERTIME * budget)
+    limit = remaining
+    if remaining is not None and budget is not None:
+        limit = max(remaining, OVERTIME * budget + OVERTIME_SECONDS)
     start = search.clock.elapsed()
     final = _fit_best(search, best, tried, FitLimits(limit, search.max_bytes))
     seconds = search.clock.elapsed()
