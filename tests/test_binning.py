@@ -101,13 +101,13 @@ def test_codes_by_row_and_by_column_are_the_same_and_aligned():
         assert codes.by_column[f].tolist() == [oracle.code_of(v, edges) for v in X[:, f]]
 
 
-@pytest.mark.parametrize("n_members", [1, 2, 3])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("chunk_rows", [1, 100, 65_536])
-def test_threads_and_chunks_change_nothing(n_members, chunk_rows):
+def test_threads_and_chunks_change_nothing(n_threads, chunk_rows):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(530, 5))
     expected = find_bins(read_table(X), 16)
-    with Team(n_members, chunk_rows) as team:
+    with Team(n_threads, chunk_rows) as team:
         bins = find_bins(read_table(X), 16, team=team)
         codes = codes_of(bins, X, team)
     assert bins.edges.tobytes() == expected.edges.tobytes()

@@ -148,9 +148,9 @@ def test_training_rows_reach_their_leaves(model):
 def test_codes_and_raw_values_give_the_same_scores(model):
     X = raw_rows(6, 500)
     coded = model.bins.encode(model.table(X), Team(1))
-    for n_members in (1, 3):
+    for n_threads in (1, 3):
         scores = np.zeros(len(X))
-        with Team(n_members, chunk_rows=90) as team:
+        with Team(n_threads, chunk_rows=90) as team:
             for tree in range(model.forest.n_trees):
                 model.forest.add_coded_scores(coded, tree, scores, team)
         assert scores.tobytes() == model.scores(X).tobytes()

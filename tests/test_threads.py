@@ -23,17 +23,17 @@ def wait_for_helpers_to_go(before):
     return False
 
 
-@pytest.mark.parametrize("n_members", [1, 2, 5])  # five: more than some machines have cores
-def test_a_barrier_waits_for_all_members(n_members):
-    with Team(n_members) as team:
-        assert barrier_errors(team, 50) == [0] * n_members
+@pytest.mark.parametrize("n_threads", [1, 2, 5])  # five: more than some machines have cores
+def test_a_barrier_waits_for_all_members(n_threads):
+    with Team(n_threads) as team:
+        assert barrier_errors(team, 50) == [0] * n_threads
     assert team.sync[0] == 0  # no thread waits
 
 
 def test_the_barrier_works_for_fewer_members():
     with Team(4) as team:
-        for n_members in (4, 2, 3):
-            assert barrier_errors(team, 10, n_members) == [0] * n_members
+        for n_threads in (4, 2, 3):
+            assert barrier_errors(team, 10, n_threads) == [0] * n_threads
 
 
 def test_together_runs_every_member_once_and_returns_the_result_of_member_0():
@@ -74,8 +74,8 @@ def test_errors_of_several_members_are_not_raised_by_the_next_task():
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 6, 7, 8, 20])
-@pytest.mark.parametrize("n_members", [1, 2, 4])
-def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_members):
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_threads):
     seen = np.zeros(n_rows, int)
     sizes = []
 
@@ -83,12 +83,12 @@ def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_members):
         seen[start:stop] += 1
         sizes.append(stop - start)
 
-    with Team(n_members, chunk_rows=7) as team:
+    with Team(n_threads, chunk_rows=7) as team:
         team.over_rows(n_rows, visit)
     assert (seen == 1).all()
     assert max(sizes) <= 7
     seen[:] = 0
-    over_rows(n_rows, visit, n_members, 7)
+    over_rows(n_rows, visit, n_threads, 7)
     assert (seen == 1).all()
 
 

@@ -40,9 +40,9 @@ from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import value_bits
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, rows_per_block
 
-EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
+EDGE_SAMPLE_ROWS = 200_000  # with all rows, edges differ by less than the width of a bin
 _VALUES_PER_BLOCK = 100_000  # sampled values that a thread holds while it computes edges, or one column
-_FEW_VALUES = 100_000  # below this a second thread does not pay
+_FEW_VALUES = 100_000  # below this a second thread does not pay off
 _LINE = 64  # bytes of a cache line
 _USUAL_FRACTION = 0.5  # of sampled rows: columns whose most frequent code is rarer are stored alone
 _USUAL_SAMPLE = 8192  # rows that are read to find the usual codes
@@ -275,8 +275,9 @@ def find_bins(
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):
         counts = counts[:0]
-    user_defined = np.array([one is not None for one in user_edges or [None] * table.n_columns], np.uint8)
-    edges = [np.empty(0) if one is None else one for one in user_edges or [None] * table.n_columns]
+    passed = user_edges or [None] * table.n_columns
+    user_defined = np.array([values is not None for values in passed], np.uint8)
+    edges = [np.empty(0) if values is None else values for values in passed]
     tables: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * table.n_columns
 
     def compute(column: int, values: NDArray[Any]) -> None:
@@ -289,11 +290,11 @@ def find_bins(
             n_codes = min(max_bins, MAX_BINS)
             tables[column] = _category_codes(values, counts, len(categories), n_codes, min_category_frequency)
 
-    n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_VALUES else team.n_members
+    n_threads = 1 if team is None or len(rows) * table.n_columns < _FEW_VALUES else team.n_threads
 
-    def compute_columns(member: int) -> None:
-        step = max(1, min(_VALUES_PER_BLOCK // max(1, len(rows)), -(-table.n_columns // n_members)))
-        for first in range(member * step, table.n_columns, step * n_members):
+    def compute_columns(thread: int) -> None:
+        step = max(1, min(_VALUES_PER_BLOCK // max(1, len(rows)), -(-table.n_columns // n_threads)))
+        for first in range(thread * step, table.n_columns, step * n_threads):
             columns = slice(first, min(first + step, table.n_columns))
             if user_defined[columns].all():
                 continue
@@ -301,7 +302,7 @@ def find_bins(
             for position, column in enumerate(range(columns.start, columns.stop)):
                 compute(column, sample[:, position])
 
-    compute_columns(0) if team is None else team.together(compute_columns, n_members)
+    compute_columns(0) if team is None else team.together(compute_columns, n_threads)
     bins = Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
     return bins if user_edges is None else bins.with_user_defined(user_defined)
 
@@ -321,7 +322,7 @@ def edge_rows(start: int, stop: int, n_rows: int) -> Integers:
     rows = np.arange(start, stop, dtype=np.int64)
     if n_rows > EDGE_SAMPLE_ROWS:
         n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, start, stop, rows)
-        rows = rows[:n].copy()  # frees the others
+        rows = rows[:n].copy()  # releases the other rows
     return rows
 
 
@@ -376,11 +377,11 @@ def _category_codes(
         frequency = np.zeros(n_categories, np.int64)
         np.add.at(frequency, known, weights)
         least = min_frequency if n_categories > _FEW_CATEGORIES else 0
-        kept = np.flatnonzero(frequency >= least)
-        if len(kept) > max_bins or (len(kept) == max_bins and n_categories > max_bins):
-            kept = np.sort(np.argsort(-frequency, kind="stable")[: max_bins - 1])
-        codes = np.full(n_categories, len(kept) + 1)
-        codes[kept] = np.arange(1, len(kept) + 1)
+        frequent = np.flatnonzero(frequency >= least)
+        if len(frequent) > max_bins or (len(frequent) == max_bins and n_categories > max_bins):
+            frequent = np.sort(np.argsort(-frequency, kind="stable")[: max_bins - 1])
+        codes = np.full(n_categories, len(frequent) + 1)
+        codes[frequent] = np.arange(1, len(frequent) + 1)
     return codes.astype(np.uint8)
 
 
@@ -408,23 +409,23 @@ class Bundles:
 def find_bundles(by_column: NDArray[np.uint8], n_bins: Integers) -> Bundles:
     """Assign columns to shared ones, first fit, in the order of the columns."""
     usual = _usual_codes(by_column)
-    members: list[list[int]] = []
+    groups: list[list[int]] = []
     taken: list[NDArray[np.bool_]] = []
     codes_used: list[int] = []
     for column in np.flatnonzero(usual >= 0):
         unusual = by_column[column] != usual[column]
-        for bundle in range(min(len(members), _MAX_TRIED)):
+        for bundle in range(min(len(groups), _MAX_TRIED)):
             if codes_used[bundle] + n_bins[column] <= _MAX_CODES and not np.any(taken[bundle] & unusual):
-                members[bundle].append(int(column))
+                groups[bundle].append(int(column))
                 taken[bundle] |= unusual
                 codes_used[bundle] += int(n_bins[column])
                 break
         else:
-            members.append([int(column)])
-            if len(taken) < _MAX_TRIED:  # one byte per row: more would be as large as a second table
+            groups.append([int(column)])
+            if len(taken) < _MAX_TRIED:  # one byte per row and bundle
                 taken.append(unusual)
             codes_used.append(int(n_bins[column]))
-    return _layout([group for group in members if len(group) > 1], usual, n_bins)
+    return _layout([group for group in groups if len(group) > 1], usual, n_bins)
 
 
 def no_bundles(n_bins: Integers) -> Bundles:
@@ -444,7 +445,7 @@ def _usual_codes(by_column: NDArray[np.uint8]) -> Integers:
 
 
 def _layout(groups: list[list[int]], usual: Integers, n_bins: Integers) -> Bundles:
-    """Number the stored columns in the order of their first member."""
+    """Number the stored columns in the order of the first column in each."""
     n_columns = len(n_bins)
     group_of = {column: group for group in groups for column in group}
     stored, base = np.full(n_columns, -1, np.int64), np.zeros(n_columns, np.int64)
@@ -458,8 +459,8 @@ def _layout(groups: list[list[int]], usual: Integers, n_bins: Integers) -> Bundl
             widths.append(int(n_bins[column]) + 1)
             continue
         width = 1
-        for member in group_of[column]:
-            stored[member], base[member], omitted[member] = len(widths), width, usual[member]
-            width += int(n_bins[member])
+        for other in group_of[column]:
+            stored[other], base[other], omitted[other] = len(widths), width, usual[other]
+            width += int(n_bins[other])
         widths.append(width)
     return Bundles(stored, omitted, base, np.array(widths, np.int64))

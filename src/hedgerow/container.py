@@ -62,9 +62,9 @@ class ModelFileError(ValueError):
 
     def __init__(self, message: object = "") -> None:
         # The message may quote the file, which can hold control characters and strings of any length.
-        whole = str(message)
-        text = printable(whole[:_MAX_MESSAGE])
-        fits = len(whole) <= _MAX_MESSAGE and len(text) <= _MAX_MESSAGE
+        full_text = str(message)
+        text = printable(full_text[:_MAX_MESSAGE])
+        fits = len(full_text) <= _MAX_MESSAGE and len(text) <= _MAX_MESSAGE
         super().__init__(text if fits else f"{text[:_MAX_MESSAGE]}...")
 
 
@@ -72,7 +72,7 @@ JSON = JsonChecker(ModelFileError)
 
 
 class Contents(NamedTuple):
-    """The text and the arrays of a file; `intact` is whether its digest is right."""
+    """The text and the arrays of a file; `intact` is True if its digest is right."""
 
     text: str
     arrays: dict[str, NDArray[Any]]
@@ -108,9 +108,9 @@ def pack(text: str, arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _digest(data: bytes | bytearray) -> bytes:
-    whole = memoryview(data)
-    digest = hashlib.sha256(whole[: _DIGEST.start])
-    digest.update(whole[_DIGEST.stop :])
+    view = memoryview(data)
+    digest = hashlib.sha256(view[: _DIGEST.start])
+    digest.update(view[_DIGEST.stop :])
     return digest.hexdigest().encode("ascii")
 
 
@@ -213,7 +213,7 @@ def _write_unnamed(path: Path, data: bytes) -> bool:
         return False
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # a folder that may be written, but not read
+    except OSError:  # a folder with permission to write, but not to read
         return False
     try:
         file = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)

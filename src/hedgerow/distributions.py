@@ -1,8 +1,8 @@
 """Binomial and chi-squared probabilities with the same bits on every processor.
 
-Functions of C libraries, and therefore SciPy's, round differently from processor to processor. These decide
-whether rows are refused, and are stored in certificates, so they use `hedgerow.elementary` and plain
-arithmetic in a fixed order.
+Functions of C libraries, and therefore of SciPy, round differently on different processors. The probabilities
+here decide whether rows are refused, and are stored in certificates, so this module uses
+`hedgerow.elementary` and plain arithmetic in a fixed order.
 
 Probabilities of single values are exponentials of deviances, without the cancellation of large factorials
 (C. Loader, "Fast and accurate computation of binomial probabilities", 2000). With

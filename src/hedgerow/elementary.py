@@ -1,6 +1,6 @@
-"""exp, log and their relatives of numbers and arrays, with the same bits on every processor.
+"""exp, log and related functions of numbers and arrays, with the same bits on every processor.
 
-NumPy and the C library round these functions differently from processor to processor. Results that users
+NumPy and the C library round these functions differently on different processors. Results that users
 compare (probabilities, losses, bounds) come from the kernels of `kernels.cpu.elementary` instead.
 """
 

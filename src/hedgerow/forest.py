@@ -191,7 +191,7 @@ class Forest(PickledWithoutCache):
         return n_levels if np.array_equal(sets, others) else 0
 
     def thresholds(self, bins: Bins) -> Floats:
-        """Return the largest value that goes left at every numeric split; inf if only missing goes right."""
+        """Return the largest value that goes left at a numeric split; inf if only missing values go right."""
         first, last = bins.edge_starts[self.column], bins.edge_starts[self.column + 1]
         position = first + self.threshold - 1
         numeric = (self.left > 0) & (self.set_number < 0) & (position < last)
@@ -219,7 +219,9 @@ class Predictor:
         self.bins = RawBins(bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
         self._select = bins.select
         wide = forest.thresholds(bins)
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and then rounded down
+        with np.errstate(
+            over="ignore"
+        ):  # a value too large for float32 becomes infinite, and is then rounded down
             narrow = wide.astype(np.float32)  # x <= wide is x <= narrow for every float32 x
         narrow = np.where(narrow > wide, np.nextafter(narrow, np.float32(-np.inf)), narrow)
         self._thresholds = {np.dtype(np.float64): wide, np.dtype(np.float32): narrow}
@@ -309,8 +311,8 @@ class TreeModel(PickledWithoutCache):
         in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
         largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])
         by_fold = largest.reshape(self.n_rounds, self.n_folds, len(self.start))
-        of_rounds = by_fold.sum(axis=1).max(axis=1)
-        return np.cumsum([np.abs(self.start).max(), *of_rounds])
+        round_maxima = by_fold.sum(axis=1).max(axis=1)
+        return np.cumsum([np.abs(self.start).max(), *round_maxima])
 
     def scores(self, table: Table, n_threads: int) -> Floats:
         """Return the raw scores (outputs, rows)."""

@@ -24,7 +24,7 @@ from hedgerow.table.reading import as_array
 
 
 def is_hedgerow(estimator: Any) -> bool:
-    """Whether an estimator is one of this library."""
+    """Return whether an estimator is one of this library."""
     return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
@@ -65,18 +65,18 @@ def member_errors(estimator: Any, step: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        # some errors of scikit-learn are both
+        # some errors of scikit-learn are both TypeError and ValueError
         kind = TypeError if isinstance(error, TypeError) and not isinstance(error, ValueError) else ValueError
         raise kind(f"estimator={estimator!r} failed {step}: {error}") from error
 
 
 def accepts_weights(estimator: Any) -> bool:
-    """Whether `fit` has a `sample_weight` parameter."""
+    """Return whether `fit` has a `sample_weight` parameter."""
     return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
 def indexable_rows(X: Any) -> Any:
-    """X in a form whose rows can be selected: CSR if it is sparse, an array if it is a nested list."""
+    """Return X in a form whose rows can be selected: CSR if it is sparse, an array if it is a nested list."""
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "__getitem__") else np.asarray(X)

@@ -1,4 +1,4 @@
-"""Memory estimates of fits: bytes by what they are for, from the shapes of the arrays that a fit allocates.
+"""Memory estimates of fits: bytes by purpose, from the shapes of the arrays that a fit allocates.
 
 Tables, targets and weights exist already and are not counted, nor is memory that is reserved but never
 written. An estimate is close to the largest amount held at one time, a little above rather than below; tests
@@ -23,8 +23,8 @@ from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import CHUNK_ROWS, rows_per_block
 
-_NODE_BYTES = 3 * NODE.itemsize  # while trees become a forest: the record, its bytes, and all bytes joined
-_MAX_ROUNDS = 10_000  # rounds that are counted; more are requested only by users who stop a fit otherwise
+_NODE_BYTES = 3 * NODE.itemsize  # while trees are joined: the record, its bytes, and the joined bytes
+_MAX_ROUNDS = 10_000  # rounds that are counted; users who request more usually stop the fit in another way
 _WITH_ROWS = ("codes", "gradients", "statistics", "rows")  # held by the workers of a cluster
 _FIRST_MEDIANS = 16  # rounds that the arrays for evaluated medians are first allocated for
 _THREAD_BYTES = 3_000_000  # of a thread that grows a forest: histograms, and the rows of a small node
@@ -99,7 +99,7 @@ class FitSize:
         return min(self.n_rounds, _MAX_ROUNDS)
 
     def in_this_process(self, estimate: dict[str, int], codes: int) -> dict[str, int]:
-        """The entries that this process holds; codes : bytes of the codes in the one layout of shards."""
+        """Return the entries that this process holds; codes : bytes of the codes in the layout of shards."""
         if not self.is_remote:
             return estimate
         if self.codes_in_memory is None:
@@ -107,7 +107,7 @@ class FitSize:
         return estimate | {"codes": self.codes_in_memory(codes)}
 
     def or_encoding(self, estimate: dict[str, int], width: int = 1) -> dict[str, int]:
-        """The larger of two estimates: of the loop, and of encoding the table block by block."""
+        """Return the larger of two estimates: of the loop, and of encoding the table block by block."""
         if not self.is_copied:
             return estimate
         n_in_blocks = min(self.n_rows, self.n_threads * rows_per_block(self.n_columns, CHUNK_ROWS))
@@ -148,7 +148,8 @@ def estimate_gradient_boosting(
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
 
-    With folds, all but the codes as often as there are folds, and the codes too with target statistics.
+    With folds, everything except the codes is multiplied by the number of folds; with target statistics, the
+    codes too.
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
@@ -165,9 +166,9 @@ def estimate_gradient_boosting(
         "nodes": 2 * n_leaves * (NODE.itemsize + 16),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
-    once = 1 if not size.codes_of_folds else size.n_folds
+    n_codes = 1 if not size.codes_of_folds else size.n_folds
     estimate = {
-        name: bytes_ * (once if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
+        name: bytes_ * (n_codes if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
     }
     estimate = size.or_encoding(estimate)
     if size.is_remote:  # shards hold packed statistics only, for most losses
@@ -176,7 +177,7 @@ def estimate_gradient_boosting(
 
 
 def estimate_members(size: FitSize, *, evaluates: bool = False) -> dict[str, int]:
-    """Estimate boosting of other libraries' estimators, without what these need themselves.
+    """Estimate boosting of other libraries' estimators, without the memory of these estimators.
 
     scores       8 K n, or 8 K (n + m) if `evaluates`
     gradients    24 K n: targets and predictions
@@ -291,14 +292,14 @@ def estimate_forest(
 
 
 def forest_thread_bytes(n_rows: int) -> int:
-    """Memory of a thread that grows a forest: draws, weights, row numbers, open nodes and histograms."""
+    """Return the memory of a thread that grows a forest: draws, weights, row numbers, nodes, histograms."""
     return 60 * n_rows + _THREAD_BYTES
 
 
 def forest_tree_leaves(
     n_drawn: int, min_samples_leaf: int, max_leaf_nodes: int | None, max_depth: int | None
 ) -> int:
-    """Return the largest number of leaves of a tree on `n_drawn` rows; refuse more than can be numbered.
+    """Return the largest number of leaves of a tree on `n_drawn` rows; raise ValueError if it is too large.
 
     >>> forest_tree_leaves(1000, 5, None, 3)
     8
@@ -332,7 +333,7 @@ def distinct_rows(n_rows: int, n_draws: int, *, replace: bool) -> int:
 def estimate_bagging(
     size: FitSize, *, n_drawn: int, n_chosen: int, n_jobs: int, item_bytes: int = 8, oob: bool = False
 ) -> dict[str, int]:
-    """Estimate bagging of `size.n_rounds` members, without what these need themselves.
+    """Estimate bagging of `size.n_rounds` members, without the memory of the members.
 
     rows               40 n: keys, their order, targets
     samples            sampled rows * sampled columns * bytes of a value, for every member that is fitted at
@@ -360,7 +361,7 @@ def estimate_pairs(n_voters: int, n_threads: int = 1) -> dict[str, int]:
 
 
 def shape_of(X: Any) -> tuple[int, int] | None:
-    """Return the shape of anything that has one of two numbers; None for lists, which are read first.
+    """Return the shape of an object with two dimensions; None for lists, which are read first.
 
     >>> shape_of([[1, 2]]), shape_of(__import__("numpy").zeros((3, 2)))
     (None, (3, 2))

@@ -1,6 +1,6 @@
 """Imports of packages that only an extra installs, and imports when a name is first used.
 
-With the latter, `import hedgerow` loads no more than what a program uses.
+With the latter, `import hedgerow` loads only the modules that a program uses.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +42,13 @@ def lazy_names(
     >>> find("sqrt")(9.0), names()
     (3.0, ['phase', 'sqrt'])
     """
-    homes = {name: module for module, names in modules.items() for name in names}
+    module_of = {name: module for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
-        if name in homes:
-            return getattr(import_module(homes[name]), name)
+        if name in module_of:
+            return getattr(import_module(module_of[name]), name)
         if name in submodules:
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: sorted([*homes, *submodules])
+    return find, lambda: sorted([*module_of, *submodules])

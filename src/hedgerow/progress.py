@@ -4,9 +4,9 @@ On a terminal one line is redrawn in place:
 
     boosting  ████████████░░░░░░░░  61/100  0:04 left  train 0.23511
 
-On other streams (a log file, a pipe, a notebook) it is a line for every tenth of the steps, at least a second
-apart, without control characters; nothing for a bar that is removed at the end. `lines` requests a line per
-update, on any stream:
+On other streams (a log file, a pipe, a notebook) a line without control characters is written for every tenth
+of the steps, at least a second apart; a bar that is removed at the end writes nothing. `lines` requests a
+line per update, on any stream:
 
     boosting  61/100  0:04 left  train 0.23511
     [61/100] 6.31 s  train 0.23511
@@ -24,8 +24,10 @@ ProgressCallback: TypeAlias = Callable[[int, int, str], Any]  # called with step
 
 _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line
-_REDRAW_SECONDS = 0.1  # faster is unreadable, and a slow terminal would delay the computation
-_LOG_SHARE, _LOG_SECONDS = 0.1, 1.0  # steps and seconds between two lines of a log
+_REDRAW_SECONDS = (
+    0.1  # seconds between updates; more would be unreadable, and delay the computation on a slow terminal
+)
+_LOG_FRACTION, _LOG_SECONDS = 0.1, 1.0  # fraction of the steps, and seconds, between two lines of a log
 
 
 class ProgressBar:
@@ -43,7 +45,7 @@ class ProgressBar:
         *,
         lines: bool = False,  # one line per update, on any stream, instead of a bar
         clear: bool = False,  # the bar is removed at the end
-        elapsed: bool = False,  # shown instead of the estimated remaining time: steps differ in length
+        elapsed: bool = False,  # show the elapsed time, not the remaining time: steps differ in length
         separator: str = "/",  # between the count and the total
         stream: TextIO | None = None,  # standard error by default
     ) -> None:
@@ -95,11 +97,11 @@ class ProgressBar:
             self._log(done, elapsed, text)
 
     def _log(self, done: int, elapsed: float, text: str) -> None:
-        """Write a line to a log, if the last one is long enough ago."""
+        """Write a line to a log if enough time and steps have passed since the last one."""
         if self._first is None:
             self._first = done - 1
         is_last = done == self._total
-        steps = 1 if self._total is None else _LOG_SHARE * self._total
+        steps = 1 if self._total is None else _LOG_FRACTION * self._total
         if is_last or (elapsed >= self._next_draw and done >= self._next_step):
             self._next_draw, self._next_step = elapsed + _LOG_SECONDS, done + steps
             self._write(self._line(done, elapsed, text, bar=False) + "\n")

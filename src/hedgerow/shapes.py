@@ -222,7 +222,7 @@ class _Stumps(NamedTuple):
     """Trees with one split, one entry each, in the order of the trees."""
 
     column: NDArray[np.int32]
-    threshold: Floats  # infinite where only missing goes right
+    threshold: Floats  # infinite where only missing values go right
     missing_left: NDArray[np.uint8]
     goes_left: NDArray[np.uint64]  # (stumps, words) the set of codes that go left, if it splits by a set
     output: NDArray[np.int32]
@@ -252,7 +252,7 @@ class _Stumps(NamedTuple):
 
 
 def _function(stumps: _Stumps, bins: Bins, schema: Schema, column: int, n_outputs: int) -> ShapeFunction:
-    """Sum the stumps of one column."""
+    """Return the sum of the stumps of one column."""
     name = None if schema.names is None else schema.names[column]
     categories = schema.categories[column]
     if categories is None:
@@ -260,9 +260,9 @@ def _function(stumps: _Stumps, bins: Bins, schema: Schema, column: int, n_output
     heights, missing = np.zeros((n_outputs, len(categories))), np.zeros(n_outputs)
     for position in bins.positions_of(column):
         codes = bins.tables[bins.table_starts[position] : bins.table_starts[position + 1]]
-        bars, of_missing = _bars(stumps.on(position), codes.astype(np.int64), n_outputs)
+        bars, missing_values = _bars(stumps.on(position), codes.astype(np.int64), n_outputs)
         heights += bars
-        missing += of_missing
+        missing += missing_values
     return ShapeFunction(column, name, np.empty(0), heights, missing, categories.tolist())
 
 

@@ -6,7 +6,7 @@ the value and what is allowed:
     duplicate keys, NaN, infinities, numbers that overflow float64, lone surrogates, deep nesting
     entries that are missing, unknown, of another type, too long, or not printable
 
-All checks compare types exactly: a bool is no int, and a subclass of str is no str.
+All checks compare types exactly: a bool is not an int, and a subclass of str is not a str.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-_MAX_INTEGER = 2**64  # of a card or another object of the user
+_MAX_INTEGER = 2**64  # in a card or another object of the user
 _MAX_INT64 = 2**63 - 1
 _PLAIN_TYPES = (type(None), bool, int, float, str, list, dict)
 _PLAIN = "finite numbers of up to 64 bits, strings, True, False, None, and lists and dicts of them"
@@ -174,7 +174,7 @@ class JsonChecker:
     # --- dataclasses
 
     def read(self, kind: type[Record], content: Any, what: str, **given: Any) -> Record:
-        """Return the dataclass that `to_plain` has written; its types say what a field may hold.
+        """Return the dataclass that `to_plain` has written; its types define what a field may hold.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class JsonChecker:
     def _read(
         self, kind: type[Record], content: Any, path: str, separator: str, given: Mapping[str, Any]
     ) -> Record:
-        names = [one.name for one in fields(kind) if one.name not in given]  # type: ignore[arg-type]
+        names = [field.name for field in fields(kind) if field.name not in given]  # type: ignore[arg-type]
         self.fields(content, names, path)
         types = get_type_hints(kind, include_extras=True)
         values = {
@@ -224,7 +224,7 @@ class JsonChecker:
         if origin is Annotated:
             return self._value(inner[0], value, path, inner[1])
         if origin in (UnionType, Union):
-            others = [one for one in inner if one is not NoneType]
+            others = [option for option in inner if option is not NoneType]
             return None if value is None else self._value(others[0], value, path, limits)
         if origin is tuple:
             return self._entries(inner, value, path, limits)
@@ -298,14 +298,14 @@ class JsonChecker:
         if isinstance(value, float) and math.isfinite(value):
             return float(value)
         if isinstance(value, list | tuple):
-            return [self._copied(one, f"{path}[{i}]", limits, depth + 1) for i, one in enumerate(value)]
+            return [self._copied(item, f"{path}[{i}]", limits, depth + 1) for i, item in enumerate(value)]
         if isinstance(value, Mapping):
             for key in value:
                 if not isinstance(key, str) or has_surrogate(key):
                     raise self.error(f"{path} has the key {reprlib.repr(key)}: keys must be strings")
             return {
-                str(key): self._copied(one, f"{path}[{reprlib.repr(key)}]", limits, depth + 1)
-                for key, one in value.items()
+                str(key): self._copied(item, f"{path}[{reprlib.repr(key)}]", limits, depth + 1)
+                for key, item in value.items()
             }
         kind = "" if isinstance(value, int | float) else f", a {type(value).__name__}"
         raise self.error(f"{path} is {reprlib.repr(value)}{kind}; allowed are {_PLAIN}")
@@ -318,14 +318,14 @@ def to_plain(record: Any) -> Any:
     0
     """
     if is_dataclass(record):
-        return {one.name: to_plain(getattr(record, one.name)) for one in fields(record)}
+        return {field.name: to_plain(getattr(record, field.name)) for field in fields(record)}
     if isinstance(record, dict):
-        return {name: to_plain(one) for name, one in record.items()}
-    return [to_plain(one) for one in record] if isinstance(record, list | tuple) else record
+        return {name: to_plain(value) for name, value in record.items()}
+    return [to_plain(item) for item in record] if isinstance(record, list | tuple) else record
 
 
 def has_surrogate(text: str) -> bool:
-    r"""Whether a string holds a lone surrogate, which no file can hold as UTF-8.
+    r"""Return whether a string holds a lone surrogate, which UTF-8 cannot encode.
 
     >>> has_surrogate("caf\u00e9"), has_surrogate("\ud800")
     (False, True)
@@ -342,22 +342,22 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list | tuple):
-        for number, one in enumerate(value):
-            yield from strings(one, f"{path}[{number}]")
+        for number, item in enumerate(value):
+            yield from strings(item, f"{path}[{number}]")
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, item in value.items():
             inner = f"{path}.{key}" if path else str(key)
             yield inner, str(key)
-            yield from strings(one, inner)
+            yield from strings(item, inner)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         double = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {reprlib.repr(double)} occurs twice")
-    return found
+    return content
 
 
 def _finite(digits: str) -> float:

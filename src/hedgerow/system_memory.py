@@ -1,8 +1,8 @@
 """Memory that is available to this process, and `require_memory`, which raises if an estimate is larger.
 
-An estimate maps what bytes are for to their number, ``{"codes": 20_000_000_000, "scores": ...}``, computed
+An estimate maps purposes to numbers of bytes, ``{"codes": 20_000_000_000, "scores": ...}``, computed
 from the shapes of arrays before the first of them is allocated; see `hedgerow.memory`.
-Available is the least of
+The available memory is the least of
 
     the machine          MemAvailable: free pages, and file caches that the kernel can reclaim
     the control groups   the limit of a container less its use, file caches again counted as free; groups are
@@ -76,7 +76,7 @@ def _parse_bytes(text: str) -> int | None:
 
 
 def _linux_memory(root: Path) -> Iterator[int]:
-    """Yield what the machine and the control groups leave; nothing without /proc."""
+    """Yield the memory that the machine and the control groups leave; nothing without /proc."""
     for line in _read_lines(root / "proc/meminfo"):
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024
@@ -95,23 +95,23 @@ def _linux_memory(root: Path) -> Iterator[int]:
 
 
 def _group_memory(top: Path, path: str, limit: str, used: str, prefix: str) -> Iterator[int]:
-    """Yield what a control group and each group around it leave.
+    """Yield the memory that a control group and each group around it leave.
 
     Inside a container the path may be that of the host, of which only the top folder exists.
     """
     names = [name for name in path.split("/") if name not in ("", "..")]
     for length in range(len(names), -1, -1):
         group = top.joinpath(*names[:length])
-        most, now = _read_number(group / limit), _read_number(group / used)
-        if most is None or now is None or most >= _NO_LIMIT:
+        maximum, in_use = _read_number(group / limit), _read_number(group / used)
+        if maximum is None or in_use is None or maximum >= _NO_LIMIT:
             continue
         caches = {f"{prefix}{kind}_file" for kind in ("active", "inactive")}
         pairs = [line.split() for line in _read_lines(group / "memory.stat")]
-        yield most - now + sum(int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in caches)
+        yield maximum - in_use + sum(int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in caches)
 
 
 def _process_limits() -> Iterator[int]:
-    """Yield what the limits of the process leave of its address space and its data."""
+    """Yield the memory that the limits of the process leave: its address space and its data."""
     try:
         import resource  # noqa: PLC0415 - does not exist on Windows
     except ImportError:
@@ -165,11 +165,11 @@ def require_memory(estimate: int | Estimate, what: str, advice: str = "use fewer
     Parameters
     ----------
     estimate : int or mapping
-        Bytes, or bytes by what they are for.
+        Bytes, or bytes by purpose.
     what : str
         The work, the subject of the message: "fitting a forest to 9 rows of 2 columns".
     advice : str
-        What would need less.
+        How to use less memory.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def require_memory(estimate: int | Estimate, what: str, advice: str = "use fewer
 def require_prediction_memory(
     name: str, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
 ) -> None:
-    """Refuse predictions (rows, outputs) that are too large; `arrays` of that size exist at a time."""
+    """Raise MemoryError for predictions (rows, outputs) that are too large; `arrays` exist at a time."""
     what = f"a prediction of {name} for {n_rows:,} rows with {n_outputs:,} outputs"
     require_memory(arrays * item_bytes * n_rows * n_outputs, what, "predict fewer rows at a time")
 

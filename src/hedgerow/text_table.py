@@ -19,15 +19,15 @@ def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], wi
     >>> fitting_columns([["method", "a forest"], ["log-loss", "0.1"], ["accuracy", "0.95"]], [], 24)
     [0, 1]
     """
-    kept: list[int] = []
+    columns_that_fit: list[int] = []
     used = 1
     for number, texts in enumerate(columns):
         widest = max(map(display_width, texts))
         used += _GAP + (min(widest, _MIN_WIDTH) if number in wrapped else widest)
         if used > width and number > 1:
             break
-        kept.append(number)
-    return kept
+        columns_that_fit.append(number)
+    return columns_that_fit
 
 
 def format_page(

@@ -1,6 +1,6 @@
 """Team: a fixed number of threads that run the same compiled kernel; and state that all threads share.
 
-The calling thread is member 0. Kernels release the interpreter lock, and all members of one call run at the
+The calling thread has number 0. Kernels release the interpreter lock, and all threads of one call run at the
 same time, so that they may use barriers. A fit makes its own team and closes it: two fits in two threads
 never wait for each other. A forked process has only the thread that called fork, so a team starts new ones.
 
@@ -52,7 +52,7 @@ def _limit() -> int | None:
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for an `n_jobs` in scikit-learn's convention; None means all cores.
 
-    In a joblib worker None means the share of the worker: NUMBA_NUM_THREADS, which joblib sets, or 1. A grid
+    In a joblib worker None means the number of threads that joblib sets in NUMBA_NUM_THREADS, or 1. A grid
     search on all cores thus does not start a thread per core in each of its fits.
 
     >>> resolve_n_jobs(3)
@@ -71,7 +71,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 # --- teams
 
 Task = Callable[[int], Any]
-Reports = queue.SimpleQueue["BaseException | None"]  # from every helper of a call: its error, or None
+Reports = queue.SimpleQueue[
+    "BaseException | None"
+]  # one entry for each helper thread of a call: its error, or None
 
 
 class Team:
@@ -79,8 +81,8 @@ class Team:
 
     Parameters
     ----------
-    n_members : int
-        How many, the calling thread included.
+    n_threads : int
+        The number of threads, the calling one included.
     chunk_rows : int
         Rows per task of `over_rows`; no result depends on it.
 
@@ -96,8 +98,8 @@ class Team:
     45
     """
 
-    def __init__(self, n_members: int, chunk_rows: int = CHUNK_ROWS) -> None:
-        self.n_members = n_members
+    def __init__(self, n_threads: int, chunk_rows: int = CHUNK_ROWS) -> None:
+        self.n_threads = n_threads
         self.chunk_rows = chunk_rows
         self.sync = np.zeros(16, np.int64)  # see kernels.cpu.grow.barrier
         self._tasks: list[queue.SimpleQueue[tuple[Task, Reports] | None]] = []  # one for every helper
@@ -105,16 +107,16 @@ class Team:
 
     def _start(self, n_helpers: int) -> None:
         """Start threads when they are first used: a fit of few rows needs none."""
-        for member in range(len(self._tasks) + 1, n_helpers + 1):
+        for number in range(len(self._tasks) + 1, n_helpers + 1):
             tasks: queue.SimpleQueue[tuple[Task, Reports] | None] = queue.SimpleQueue()
             helper = threading.Thread(
-                target=_run_tasks, args=(member, tasks), daemon=True, name=f"hedgerow-{member}"
+                target=_run_tasks, args=(number, tasks), daemon=True, name=f"hedgerow-{number}"
             )
             try:
                 helper.start()
             except RuntimeError as error:
                 raise RuntimeError(
-                    f"n_jobs={self.n_members} is too large: the system starts no more than {member} threads"
+                    f"n_jobs={self.n_threads} is too large: the system starts no more than {number} threads"
                 ) from error
             self._tasks.append(tasks)
 
@@ -135,10 +137,10 @@ class Team:
             self._process, self._starting, self._tasks = os.getpid(), threading.Lock(), []
             self.sync[:] = 0
 
-    def together(self, task: Task, n_members: int | None = None) -> Any:
-        """Run `task(member)` on the first `n_members` members at once; return the result of member 0."""
+    def together(self, task: Task, n_threads: int | None = None) -> Any:
+        """Run `task(thread)` on the first `n_threads` threads at once; return the result of thread 0."""
         self._reset_after_fork()
-        n_helpers = (n_members or self.n_members) - 1
+        n_helpers = (n_threads or self.n_threads) - 1
         if n_helpers > len(self._tasks):
             with self._starting:
                 self._start(n_helpers)
@@ -155,7 +157,7 @@ class Team:
                 raise errors[0]
 
     def over_rows(self, n_rows: int, task: Callable[[int, int], Any], size: int | None = None) -> None:
-        """Run `task(start, stop)` for consecutive chunks of `n_rows`, distributed over the members.
+        """Run `task(start, stop)` for consecutive chunks of `n_rows`, distributed over the threads.
 
         `size` fixes the size of chunks, for sums of floats; by default it is `chunk_rows`.
         """
@@ -164,22 +166,22 @@ class Team:
             task(0, n_rows)
             return
         chunks = [(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]
-        n_members = min(self.n_members, len(chunks))
+        n_threads = min(self.n_threads, len(chunks))
 
-        def run_chunks(member: int) -> None:
-            for start, stop in chunks[member::n_members]:
+        def run_chunks(thread: int) -> None:
+            for start, stop in chunks[thread::n_threads]:
                 task(start, stop)
 
-        self.together(run_chunks, n_members)
+        self.together(run_chunks, n_threads)
 
 
-def _run_tasks(member: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:
+def _run_tasks(number: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:
     """Run tasks in a helper thread until None is received."""
     while (received := tasks.get()) is not None:
         task, reports = received
         failure: BaseException | None = None
         try:
-            task(member)
+            task(number)
         except BaseException as error:  # noqa: BLE001 - raised in the calling thread
             failure = error
         del received, task  # release its arrays before waiting for the next one

@@ -42,7 +42,7 @@ class CodedRows(ABC):
 
     @abstractmethod
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Codes of rows start to stop - 1, one row after the other, as one flat array."""
+        """Return the codes of rows start to stop - 1, one row after the other, as one flat array."""
 
 
 class EncodedRows(CodedRows):
@@ -87,7 +87,7 @@ class BinnedRows(CodedRows):
 
 
 def _empty_codes(n_rows: int, n_columns: int) -> NDArray[np.uint8]:
-    """Memory for codes, padded to 32 bytes per row: few rows cross a cache line."""
+    """Return memory for codes, padded to 32 bytes per row: few rows cross a cache line."""
     return np.empty((n_rows, -(-n_columns // 32) * 32), np.uint8)
 
 
@@ -176,7 +176,7 @@ class VoteForest(PickledWithoutCache):
         return replace(self, set_number=np.full(len(self.nodes), -1, np.int32))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name."""
+        """Return all arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_pure"}
 
     @property
@@ -206,14 +206,14 @@ class VoteForest(PickledWithoutCache):
     # --- predictions
 
     def votes(self, rows: CodedRows, n_threads: int, weights: Floats | None = None) -> Floats:
-        """Sums (rows, outputs) of the leaf values of the trees times their weights, in the order of trees."""
+        """Return sums (rows, outputs) of leaf values times tree weights, in the order of the trees."""
         weights = np.ones(self.n_trees) if weights is None else weights
         return self._votes(rows, weights, _ALL_TREES, n_threads, _NO_COUNTS)
 
     def out_of_bag_votes(
         self, rows: CodedRows, in_bag: NDArray[np.uint8], n_threads: int
     ) -> tuple[Floats, Integers]:
-        """Sums (rows, outputs) over the trees that were not trained on a row, and the number of these trees.
+        """Return sums (rows, outputs) over the trees not trained on a row, and the number of these trees.
 
         in_bag : uint8 (trees, bytes), bit `row` is set for the rows that a tree was trained on.
         """
@@ -259,7 +259,7 @@ class VoteForest(PickledWithoutCache):
             yield out
 
     def leaf_ids(self, rows: CodedRows, n_threads: int) -> Integers:
-        """Number of the leaf, among the nodes of its tree, of every row in every tree, (rows, trees)."""
+        """Return the leaf of every row in every tree, (rows, trees), as its number in the tree."""
         out = np.empty((rows.n_rows, self.n_trees), np.int64)
 
         def copy(leaves: Integers, start: int, stop: int) -> None:
@@ -281,7 +281,7 @@ class VoteForest(PickledWithoutCache):
         over_rows(rows.n_rows, find, n_threads, chunk_rows)
 
     def importances(self) -> Floats:
-        """Fraction of every column in the gains of a tree, averaged over the trees that have a split."""
+        """Return the fraction of each column in the gains of a tree, averaged over the trees with a split."""
         fractions = np.zeros(self.gains.shape[1])
         n_split = 0
         for gains in self.gains:
@@ -305,7 +305,7 @@ class ForestModel:
     weights: Floats | None = None
 
     def means(self, table: Table, n_threads: int) -> Floats:
-        """Mean (rows, outputs) of the trees' predictions."""
+        """Return the mean (rows, outputs) of the predictions of the trees."""
         votes = self.forest.votes(EncodedRows(table, self.bins), n_threads, self.weights)
         if self.weights is None:
             votes /= self.forest.n_trees

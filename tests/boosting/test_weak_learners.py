@@ -138,8 +138,8 @@ def test_threads_and_chunks_do_not_matter(sample_weight):
     kinds = {"whole": rng.integers(0, 4, n_rows).astype(float), "real": rng.exponential(size=n_rows)}
     raw, classes = rng.normal(size=(1, n_rows)) * 3, rng.integers(0, 2, n_rows).astype(np.int32)
     found = set()
-    for n_members, chunk_rows in ((1, 65_536), (2, 1000), (4, 4096)):
-        with Team(n_members, chunk_rows) as team:
+    for n_threads, chunk_rows in ((1, 65_536), (2, 1000), (4, 4096)):
+        with Team(n_threads, chunk_rows) as team:
             weights = row_weights(kinds.get(sample_weight), n_rows, team=team)
             weight, shift = weights.exponential(raw, classes, 2.0)
             made = weights.distribution(weight)

@@ -43,13 +43,13 @@ def trained(inputs, n_jobs=2, chunk_rows=65_536):
 
 
 class Watched(Team):
-    """Records how many members work together."""
+    """Records how many threads work together."""
 
     used: set[int] = set()  # noqa: RUF012 - set anew by the fixture
 
-    def together(self, task, n_members=None):
-        self.used.add(n_members or self.n_members)
-        return super().together(task, n_members)
+    def together(self, task, n_threads=None):
+        self.used.add(n_threads or self.n_threads)
+        return super().together(task, n_threads)
 
 
 @pytest.fixture

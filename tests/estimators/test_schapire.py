@@ -75,14 +75,14 @@ def vote_on(*columns):
 def test_shares_of_the_vote_never_contradict_it():
     X = np.stack(np.meshgrid(*[np.arange(4)] * 3), axis=-1).reshape(-1, 3)
     h = vote_on(0, 1, 2)
-    shares = h.shares(X, 4)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    assert np.array_equal(np.argmax(shares, axis=1), h.predict(X))
-    assert (np.sort(shares, axis=1)[:, -2] < shares.max(axis=1)).all()  # no ties
-    np.testing.assert_allclose(h.shares(np.array([[3, 3, 3]]), 4), [[0, 0, 0, 1]])
-    np.testing.assert_allclose(h.shares(np.array([[1, 3, 1]]), 4), [[0, 2 / 3, 0, 1 / 3]])
-    np.testing.assert_allclose(h.shares(np.array([[0, 1, 3]]), 4), [[1 / 4, 1 / 4, 0, 1 / 2]])
-    np.testing.assert_allclose(vote_on(1).shares(np.array([[0, 2, 3]]), 4), [[0, 0, 1, 0]])
+    fractions = h.vote_fractions(X, 4)
+    np.testing.assert_allclose(fractions.sum(axis=1), 1.0)
+    assert np.array_equal(np.argmax(fractions, axis=1), h.predict(X))
+    assert (np.sort(fractions, axis=1)[:, -2] < fractions.max(axis=1)).all()  # no ties
+    np.testing.assert_allclose(h.vote_fractions(np.array([[3, 3, 3]]), 4), [[0, 0, 0, 1]])
+    np.testing.assert_allclose(h.vote_fractions(np.array([[1, 3, 1]]), 4), [[0, 2 / 3, 0, 1 / 3]])
+    np.testing.assert_allclose(h.vote_fractions(np.array([[0, 1, 3]]), 4), [[1 / 4, 1 / 4, 0, 1 / 2]])
+    np.testing.assert_allclose(vote_on(1).vote_fractions(np.array([[0, 2, 3]]), 4), [[0, 0, 1, 0]])
 
 
 @pytest.mark.parametrize(("make", "depth"), [(moons, 2), (four_classes, 1), (four_classes, 2)])

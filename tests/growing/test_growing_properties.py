@@ -120,7 +120,7 @@ def growths(draw):
         rows=rows,
         rules=draw(growth_rules(len(kinds), categorical, rng)),
         tree=draw(st.integers(0, 3)),
-        n_members=draw(st.integers(1, 3)),
+        n_threads=draw(st.integers(1, 3)),
         pool_bytes=draw(st.sampled_from([0, 20_000, 128 << 20])),
     )
 
@@ -132,7 +132,7 @@ def test_symmetric_trees_are_those_of_the_oracle(teams, case, depth):
     arguments = (case.binned, rules, case.measured, case.rows, case.tree)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grower, "_VALUES_PER_THREAD", 1)
-        compiled = grow_compiled(*arguments, teams[case.n_members])
+        compiled = grow_compiled(*arguments, teams[case.n_threads])
     assert_is_oracle_tree(compiled, grow_oracle(*arguments), case.measured)
 
 
@@ -143,7 +143,7 @@ def test_compiled_reference_and_oracle_grow_the_same_tree(teams, case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grower, "_VALUES_PER_THREAD", 1)  # use every member even on a table this small
         patch.setattr(grower, "_POOL_BYTES", case.pool_bytes)
-        compiled = grow_compiled(*arguments, teams[case.n_members])
+        compiled = grow_compiled(*arguments, teams[case.n_threads])
     reference = grow_reference(*arguments)
     truth = grow_oracle(*arguments)
     assert_same_tree(compiled, reference)

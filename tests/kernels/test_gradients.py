@@ -30,10 +30,10 @@ def weightings(n=50):
     }
 
 
-def measure(gradient, hessian, weight=None, n_members=1, chunk_rows=65_536):
+def measure(gradient, hessian, weight=None, n_threads=1, chunk_rows=65_536):
     weight = None if weight is None else np.asarray(weight, float)
     weights = Weights.of(weight, len(gradient))
-    with Team(n_members, chunk_rows) as team:
+    with Team(n_threads, chunk_rows) as team:
         return Quantiser(weights, len(gradient), team).quantise(
             np.asarray(gradient, float), np.asarray(hessian, float)
         )
@@ -84,13 +84,13 @@ def test_units_use_the_range_and_are_powers_of_two(top):
     assert measured.smallest_hessian == hessian[0]
 
 
-@pytest.mark.parametrize(("n_members", "chunk_rows"), [(1, 100), (2, 999), (3, 100)])
+@pytest.mark.parametrize(("n_threads", "chunk_rows"), [(1, 100), (2, 999), (3, 100)])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_threads_and_chunks_change_nothing(n_members, chunk_rows, heavy):
+def test_threads_and_chunks_change_nothing(n_threads, chunk_rows, heavy):
     gradient, hessian = sample_statistics(5000)
     gradient[5] *= 1e9 if heavy else 1.0
     expected = measure(gradient, hessian)
-    measured = measure(gradient, hessian, None, n_members, chunk_rows)
+    measured = measure(gradient, hessian, None, n_threads, chunk_rows)
     assert len(measured.statistics.packed) == (0 if heavy else 5000)
     assert (channels(measured.statistics) == channels(expected.statistics)).all()
     assert measured.gradient_unit == expected.gradient_unit

@@ -70,27 +70,27 @@ def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_reference(table, rules, measured, rows, 5)
     assert len(expected.leaves) > 10
-    for n_members in (1, 4):
-        with Team(n_members) as team:
+    for n_threads in (1, 4):
+        with Team(n_threads) as team:
             assert_same_tree(grow_compiled(table, rules, measured, rows, 5, team), expected)
 
 
 @pytest.mark.usefixtures("every_member")
 @pytest.mark.parametrize(
-    ("name", "pool_bytes", "n_members"),
+    ("name", "pool_bytes", "n_threads"),
     [("small leaves", 60_000, 2), ("large leaves", 0, 2), ("deep", 0, 1), ("deep", 60_000, 1)],
 )
-def test_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_members, monkeypatch):
+def test_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_threads, monkeypatch):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_compiled(table, RULES[name], measured, rows)
     monkeypatch.setattr(grower, "_POOL_BYTES", pool_bytes)
-    with Team(n_members) as team:
+    with Team(n_threads) as team:
         assert_same_tree(grow_compiled(table, RULES[name], measured, rows, 0, team), expected)
 
 
 @pytest.mark.usefixtures("every_member")
-@pytest.mark.parametrize(("n_members", "packed_block_rows"), [(1, 1), (3, 1000), (1, None)])
-def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, packed_block_rows):
+@pytest.mark.parametrize(("n_threads", "packed_block_rows"), [(1, 1), (3, 1000), (1, None)])
+def test_packed_and_wide_statistics_grow_the_same_tree(table, n_threads, packed_block_rows):
     measured, rows = measure(target(table), np.random.default_rng(1).random(N))
     assert len(measured.statistics.packed) == N
     wide = replace(measured, statistics=unpacked(measured.statistics))
@@ -99,7 +99,7 @@ def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, packed_
             measured, statistics=measured.statistics._replace(packed_block_rows=packed_block_rows)
         )
     rules = RULES["small leaves"]
-    with Team(n_members) as team:
+    with Team(n_threads) as team:
         assert_same_tree(
             grow_compiled(table, rules, measured, rows, 0, team),
             grow_compiled(table, rules, wide, rows, 0, team),

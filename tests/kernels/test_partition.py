@@ -39,32 +39,32 @@ def some_codes(seed=0):
     return codes.astype(np.uint8)
 
 
-def partition_by_members(codes, split, rows, start, stop, n_members):
+def partition_by_members(codes, split, rows, start, stop, n_threads):
     """All members one after the other, as the barriers of the grower order them."""
     rows, buffer = rows.copy(), np.zeros((2, len(rows)), np.uint32)
-    lefts = np.zeros(n_members, int)
-    for member in range(n_members):
-        first, last = share(start, stop, member, n_members)
+    lefts = np.zeros(n_threads, int)
+    for member in range(n_threads):
+        first, last = share(start, stop, member, n_threads)
         lefts[member] = split_rows(codes, split, rows, first, last, *buffer[:, first:])
-    for member in reversed(range(n_members)):
-        gather_share(rows, buffer, start, stop, lefts, member, n_members)
+    for member in reversed(range(n_threads)):
+        gather_share(rows, buffer, start, stop, lefts, member, n_threads)
     return rows, int(lefts.sum())
 
 
 @pytest.mark.parametrize("kind", SPLITS)
-@pytest.mark.parametrize(("n_members", "start", "stop"), [(1, 0, N), (2, 10, 90), (7, 40, 43), (3, 5, 5)])
-def test_rows_are_partitioned_as_by_the_oracle(kind, n_members, start, stop):
+@pytest.mark.parametrize(("n_threads", "start", "stop"), [(1, 0, N), (2, 10, 90), (7, 40, 43), (3, 5, 5)])
+def test_rows_are_partitioned_as_by_the_oracle(kind, n_threads, start, stop):
     split, left_codes = SPLITS[kind]
     codes, rows = some_codes(), np.random.default_rng(1).permutation(N).astype(np.uint32)
     left, right = oracle.partition(codes.tolist(), rows[start:stop].tolist(), left_codes)
-    partitioned, n_left = partition_by_members(codes, split, rows, start, stop, n_members)
+    partitioned, n_left = partition_by_members(codes, split, rows, start, stop, n_threads)
     assert n_left == len(left)
     assert partitioned.tolist() == rows[:start].tolist() + left + right + rows[stop:].tolist()
 
 
-@pytest.mark.parametrize(("n_members", "start", "stop"), [(1, 0, 7), (3, 3, 3), (3, 5, 105), (10, 0, 7)])
-def test_shares_cover_a_run_in_order(n_members, start, stop):
-    shares = [share(start, stop, member, n_members) for member in range(n_members)]
+@pytest.mark.parametrize(("n_threads", "start", "stop"), [(1, 0, 7), (3, 3, 3), (3, 5, 105), (10, 0, 7)])
+def test_shares_cover_a_run_in_order(n_threads, start, stop):
+    shares = [share(start, stop, member, n_threads) for member in range(n_threads)]
     covered = [row for first, last in shares for row in range(first, last)]
     assert covered == list(range(start, stop))
 

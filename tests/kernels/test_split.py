@@ -43,20 +43,20 @@ class Case:
                 entries.extend(oracle.histogram(column.codes, self.rows, channel, column.n_bins + 1))
         self.histogram = np.array(sums)
 
-    def found(self, rules, counted=True, n_members=1):
+    def found(self, rules, counted=True, n_threads=1):
         """The best split of every column, each member searching its share."""
         codes, longest = self.binned.codes, int(np.diff(self.binned.codes.offsets).max())
         found = np.zeros(self.binned.n_columns, SPLIT)
         found["gain"] = np.nan
         search = Search(
-            np.empty((n_members, 3, longest), int),
-            np.empty((n_members, longest)),
-            np.empty((n_members, longest), int),
+            np.empty((n_threads, 3, longest), int),
+            np.empty((n_threads, longest)),
+            np.empty((n_threads, longest), int),
         )
         counts = self.histogram[2] if counted else self.histogram[2, :0]
         sums = running_sums(self.histogram[:2], codes.offsets)
         for j, column in enumerate(rules.columns):
-            member = j % n_members
+            member = j % n_threads
             search_column(codes, rules, sums, counts, self.node, column, search, member, found[column])
         return found
 
@@ -105,8 +105,8 @@ def test_the_best_split_of_every_column_is_that_of_the_oracle(case, data):
     if not (rules.l1 or len(rules.monotonic)):  # bounds come from monotonic splits only
         case.node["lower"], case.node["upper"] = case.truth.lower, case.truth.upper = -INF, INF
     expected = case.expected(rules)
-    for n_members in (1, 3):
-        assert_found(case.found(rules, n_members=n_members), expected)
+    for n_threads in (1, 3):
+        assert_found(case.found(rules, n_threads=n_threads), expected)
     uncounted = case.expected(rules._replace(min_count=0))
     assert_found(case.found(rules, counted=False), uncounted)
 

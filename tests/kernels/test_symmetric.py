@@ -57,8 +57,8 @@ def test_any_number_of_members_grows_the_same_tree(name, monkeypatch):
     expected = grow_compiled(table, RULES[name], measured, rows, 5)
     assert len(expected.leaves) >= 16
     wide = replace(measured, statistics=unpacked(measured.statistics))
-    for n_members, statistics in ((2, wide), (3, measured), (5, measured)):
-        with Team(n_members) as team:
+    for n_threads, statistics in ((2, wide), (3, measured), (5, measured)):
+        with Team(n_threads) as team:
             assert_same_tree(grow_compiled(table, RULES[name], statistics, rows, 5, team), expected)
 
 

@@ -65,7 +65,7 @@ def test_equal_cuts_go_to_the_lowest_column_then_the_lowest_threshold(criterion)
         np.column_stack([[1, 2, 1, 2], good, good]), [0, 0, 1, 1], n_bins=[2, 4, 4], criterion=criterion
     )
     assert found_in(case)[:2] == (1, 1)
-    many = np.column_stack([np.ones(4, int)] * 20 + [good] * 30)  # the tie is between members of a team
+    many = np.column_stack([np.ones(4, int)] * 20 + [good] * 30)  # the tie is between threads of a team
     case = classes_case(many, [0, 0, 1, 1], n_bins=[4] * 50, criterion=criterion)
     with Team(3) as team, pytest.MonkeyPatch.context() as patch:
         patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
@@ -261,26 +261,26 @@ def test_more_rows_and_columns_than_one_block(criterion):
 
 
 class Counting(Team):
-    """Records the number of members of every call."""
+    """Records the number of threads of every call."""
 
-    def together(self, task, n_members=None):
-        self.used = {*getattr(self, "used", ()), n_members}
-        return super().together(task, n_members)
+    def together(self, task, n_threads=None):
+        self.used = {*getattr(self, "used", ()), n_threads}
+        return super().together(task, n_threads)
 
 
 @pytest.mark.parametrize(
     ("criterion", "dtype"), [("error", np.uint8), ("gini", np.uint16), ("moments", np.uint8)]
 )
-def test_members_share_the_columns(criterion, dtype):
+def test_threads_share_the_columns(criterion, dtype):
     rng = np.random.default_rng(5)
     case = large_case(
         rng, 20_000, [250, 9, 40, 120, 6, 77, 255], [i == 4 for i in range(7)], criterion, dtype
     )
     trees = [case.grow(ONE, max_depth=3, max_leaf_nodes=6)]
-    for n_members in (2, 5):
-        with Counting(n_members) as team:
+    for n_threads in (2, 5):
+        with Counting(n_threads) as team:
             trees.append(case.grow(team, max_depth=3, max_leaf_nodes=6))
-        assert min(n_members, 2) in team.used
+        assert min(n_threads, 2) in team.used
     for tree in trees[1:]:
         assert_same_tree(tree, trees[0])
 

@@ -84,7 +84,7 @@ def searches(draw):
         case=case,
         rows=draw(st.sampled_from([None, np.sort(used[chosen])])),
         least=draw(st.sampled_from([1, 1, 1, 3, max(1, whole // 10), max(1, whole // 3)])),
-        n_members=draw(st.integers(1, 3)),
+        n_threads=draw(st.integers(1, 3)),
     )
 
 
@@ -94,7 +94,7 @@ def test_search_finds_the_best_cut(teams, node):
     case, least = node.case, node.least
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
-        found, left = case.search(teams[node.n_members], node.rows, least)
+        found, left = case.search(teams[node.n_threads], node.rows, least)
     rows = case.rows if node.rows is None else node.rows
     assert_best(case, found, left, rows.tolist(), least)
 
@@ -119,14 +119,14 @@ def test_no_subset_of_categories_is_better_than_the_ordered_scan(teams, case):
     st.sampled_from([0.0, 0.0, 0.05, 0.2]),
     st.integers(1, 3),
 )
-def test_trees_are_grown_best_first(teams, case, max_depth, max_leaf_nodes, fraction, n_members):
+def test_trees_are_grown_best_first(teams, case, max_depth, max_leaf_nodes, fraction, n_threads):
     rules = {"max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
-        tree = case.grow(teams[n_members], min_weight_fraction=fraction, **rules)
+        tree = case.grow(teams[n_threads], min_weight_fraction=fraction, **rules)
     least = math.ceil(Fraction(fraction) * int(case.weight.sum()) * (1 - Fraction(1, 2**30)))
     rows_of = assert_grown(case, tree, least=least, **rules)
-    leaf_ids = tree.apply(case.binned, teams[n_members])
+    leaf_ids = tree.apply(case.binned, teams[n_threads])
     expected = [
         oracle.leaf_of(as_oracle(tree.nodes), codes) for codes in case.binned.codes.by_column.T.tolist()
     ]

@@ -83,27 +83,27 @@ def _send_result(pipe, task, arguments):
     pipe.close()
 
 
-def barrier_errors(team, n_turns, n_members=None):
+def barrier_errors(team, n_turns, n_threads=None):
     """How often each member of a team passed a barrier before another member had reached it."""
-    n_members = n_members or team.n_members
-    turns, wrong = np.full(n_members, -1), []
+    n_threads = n_threads or team.n_threads
+    turns, wrong = np.full(n_threads, -1), []
 
     def run(member):
-        wrong.append(_count_errors(team.sync, turns, member, n_members, n_turns))
+        wrong.append(_count_errors(team.sync, turns, member, n_threads, n_turns))
 
-    team.together(run, n_members)
+    team.together(run, n_threads)
     return wrong
 
 
 @njit(nogil=True)
-def _count_errors(sync, turns, member, n_members, n_turns):
+def _count_errors(sync, turns, member, n_threads, n_turns):
     wrong = 0
     for turn in range(n_turns):
         turns[member] = turn
-        barrier(sync, n_members)
-        for other in range(n_members):
+        barrier(sync, n_threads)
+        for other in range(n_threads):
             wrong += turns[other] != turn
-        barrier(sync, n_members)
+        barrier(sync, n_threads)
     return wrong
 
 

@@ -75,8 +75,8 @@ def test_mining_does_not_depend_on_threads(n_wanted):
     images, model = photos(7, shape=(14, 18)), half_passing()
     expected = mine(images, model, n_wanted, 2)
     assert 1 <= len(expected.windows) <= n_wanted
-    for n_members in (2, 4):
-        with Team(n_members) as team:
+    for n_threads in (2, 4):
+        with Team(n_threads) as team:
             found = mine(images, model, n_wanted, 2, team=team)
         assert found.windows.tobytes() == expected.windows.tobytes()
         for name in ("n_evaluated", "n_passed", "n_images", "exhausted"):

@@ -59,8 +59,8 @@ def test_stages_equal_the_detector(data, seed):
     validation = data.draw(windows(rng, width, height, 1))
     tilted = bool(features.tilted.any())
     made = []
-    for n_members in (1, 2):
-        with Team(n_members, chunk_rows=16) as team:
+    for n_threads in (1, 2):
+        with Team(n_threads, chunk_rows=16) as team:
             sets = [
                 (WindowSet(images, team, tilted=tilted), classes) for images, classes in (train, validation)
             ]

@@ -47,7 +47,7 @@ class Scores(EvaluationRows):
         return self.loss.mean_loss(self.y, self.raw, self.weight)
 
     def close(self) -> None:
-        """Do nothing: all is in memory."""
+        """Do nothing: all arrays are in memory."""
 
     def allocate_gradients(self, team: Team, *, newton: bool = True) -> None:
         """Allocate the arrays of `gradients`, which are reused for every round."""
@@ -221,7 +221,7 @@ class CpuBackend:
         chosen, validation = fit.options.validation_rows, None
         if chosen is not None:
             weight = None if train.sample_weight is None else train.sample_weight[chosen]
-            add_trees = _adds_trees(codes.take(chosen), fit.team)
+            add_trees = _make_add_trees(codes.take(chosen), fit.team)
             raw = np.ascontiguousarray(rows.raw[:, chosen])
             validation = TreeScores(rows.loss, train.y[chosen], weight, raw, add_trees)
         grower = TreeGrower(codes, fit.options.growth, fit.team)
@@ -241,11 +241,11 @@ def _tree_scores(
         for tree, output in enumerate(fit.previous.forest.output.tolist()):
             fit.previous.forest.add_coded_scores(codes, tree, raw[output], fit.team)
     elif fit.previous is not None:
-        raw = fit.previous.scores(rows.table, fit.team.n_members)
-    return TreeScores(fit.options.loss, rows.y, weight, raw, _adds_trees(codes, fit.team))
+        raw = fit.previous.scores(rows.table, fit.team.n_threads)
+    return TreeScores(fit.options.loss, rows.y, weight, raw, _make_add_trees(codes, fit.team))
 
 
-def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], None]:
+def _make_add_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], None]:
     """Return a function that adds the leaf values of trees to the scores of encoded rows."""
     by_column = codes.codes.by_column
 

@@ -1,8 +1,8 @@
 """The rows that the trees of a round are grown on, and what their gradients are multiplied by.
 
-    uniform    a fraction `subsample` of the rows, each as likely as any other
+    uniform    a fraction `subsample` of the rows, all with the same probability
     gradient   two thirds of them are the rows of the largest gradients, the rest is drawn from the others and
-               weighs as much as all these (gradient-based one-side sampling, Ke et al. 2017)
+               has the total weight of these (gradient-based one-side sampling, Ke et al. 2017)
     bayesian   uniform; each weighs (-log u)**t with u uniform in (0, 1): the Bayesian bootstrap (Rubin 1981)
                for the temperature t = 1, equal weights for t = 0
 
@@ -41,7 +41,7 @@ class RowSampler:
             return self._draw_by_gradient(gradient, iteration)
         drawn = rows
         if options.subsample < 1.0:
-            # Draw among the rows with weight, not among all: a row of weight zero must act as no row.
+            # Draw among the rows with weight, not among all: a row of weight zero must have no influence.
             drawn = rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
         if options.sampling == "uniform":
             return drawn, None
@@ -55,8 +55,8 @@ class RowSampler:
         options, rows = self._options, self._weights.rows
         n_rows = len(rows)
         size = np.abs(gradient[0][rows])
-        for of_output in gradient[1:]:  # in this order: np.sum may add in another
-            size += np.abs(of_output[rows])
+        for output in gradient[1:]:  # np.sum may add in another order
+            size += np.abs(output[rows])
         weight = self._weights.copies if self._weights.copies.size else self._weights.weight
         is_top = _largest(size * weight[rows] if weight.size else size, top_count(n_rows, options.subsample))
         n_top = int(is_top.sum())
@@ -78,7 +78,7 @@ def top_count(n_rows: int, subsample: float) -> int:
 
 
 def _largest(values: Floats, n: int) -> NDArray[np.bool_]:
-    """Return whether a value is one of the n largest; of equal ones the first are."""
+    """Return whether a value is one of the n largest; the first of equal values are preferred."""
     least = np.partition(values, len(values) - n)[len(values) - n]
     chosen: NDArray[np.bool_] = values > least
     equal = np.flatnonzero(values == least)

@@ -3,10 +3,10 @@
 Where the loss is a sum over rows and its hessian gives the leaf values, each shard computes the gradients,
 statistics and scores of its rows; this process receives sums and grows the trees (`ShardTrainingRows`). Other
 losses (medians, quantiles, those of users) need many rows at once: their targets, scores and gradients are in
-this process, statistics are sent to the shards, and the leaf of every row comes back, a byte each.
+this process, which sends statistics to the shards and receives the leaf of every row, one byte each.
 
-A shard is lost with its machine. It is then created again with its codes and targets, receives the model so
-far, and the call is repeated.
+If a machine is lost, its shards are created again with their codes and targets and receive the model so far,
+and the call is repeated.
 """
 
 import math
@@ -41,15 +41,15 @@ class ShardedBackend:
     """The backend for remote tables."""
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
-        """Create the shards of the training rows, for each fit its own."""
+        """Create the shards of the training rows, separate ones for each fit."""
         rows: list[TrainingRows] = []
         try:
             for fit in fits:
-                own = train if fit is fits[-1] else replace(train)  # the last one may release the targets
-                rows.append(self._training_rows(fit, own))
+                dataset = train if fit is fits[-1] else replace(train)  # the last one may release the targets
+                rows.append(self._training_rows(fit, dataset))
         except BaseException:
-            for one in rows:
-                one.close()
+            for created in rows:
+                created.close()
             raise
         return rows
 
@@ -119,9 +119,9 @@ class RestorableShards:
         while True:
             try:
                 firsts = np.array([first for first, _ in self.shards.bounds])
-                before = firsts if self._training is None else np.searchsorted(self._training, firsts)
+                n_before = firsts if self._training is None else np.searchsorted(self._training, firsts)
                 self.shards.call_each(
-                    "restore_scores", [(start, forest, number) for number in before.tolist()]
+                    "restore_scores", [(start, forest, number) for number in n_before.tolist()]
                 )
                 self.grower = None if self._make_grower is None else self._make_grower(self.shards)
             except ShardsLost:
@@ -130,7 +130,7 @@ class RestorableShards:
             return
 
     def retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function of the shards, again if some were lost meanwhile."""
+        """Call a function of the shards; repeat the call if some were lost during it."""
         return self._failures.retry(call, self.restore)
 
     def update(self, call: Callable[[], Any]) -> None:
@@ -274,10 +274,10 @@ class _CentralScores(TrainingScores):
 def _central_rows(fit: TreeFit, train: Dataset, shards: RestorableShards) -> _CentralScores:
     loss, chosen = fit.options.loss, fit.options.validation_rows
     raw = np.concatenate(shards.retry(lambda: shards.shards.call("scores"))[0], axis=1)
-    rows = TreeScores(loss, train.y, fit.loss_weight, raw, _adds_trees(shards, None))
+    rows = TreeScores(loss, train.y, fit.loss_weight, raw, _make_add_trees(shards, None))
     validation = None
     if chosen is not None:
-        weight, add_trees = _validation_weight(fit, train), _adds_trees(shards, chosen)
+        weight, add_trees = _validation_weight(fit, train), _make_add_trees(shards, chosen)
         raw = np.ascontiguousarray(raw[:, chosen])
         validation = TreeScores(loss, train.y[chosen], weight, raw, add_trees)
     central = _CentralScores(fit, rows, validation, _CentralGrower(shards, fit))
@@ -285,13 +285,13 @@ def _central_rows(fit: TreeFit, train: Dataset, shards: RestorableShards) -> _Ce
     return central
 
 
-def _adds_trees(shards: RestorableShards, rows: RowNumbers | None) -> Callable[[Trees, Floats], None]:
+def _make_add_trees(shards: RestorableShards, rows: RowNumbers | None) -> Callable[[Trees, Floats], None]:
     """Return a function that adds the leaf values of trees to the scores of rows; None for all rows."""
 
     def add_trees(trees: Trees, raw: Floats) -> None:
         for tree, nodes in enumerate(trees):
-            found, _ = shards.retry(partial(shards.shards.call, "leaf_ids", nodes))
-            leaf_ids = np.concatenate(found)
+            shard_leaf_ids, _ = shards.retry(partial(shards.shards.call, "leaf_ids", nodes))
+            leaf_ids = np.concatenate(shard_leaf_ids)
             raw[tree % len(raw)] += nodes["value"][leaf_ids if rows is None else leaf_ids[rows]]
 
     return add_trees

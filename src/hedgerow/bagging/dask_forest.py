@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 _TREES_PER_THREAD = 2  # trees per thread of a worker that may be grown before they are collected
 _STEP = 0.5  # seconds between two checks of a pending tree
-_MAX_LOSSES = 20  # of the codes, before the next tree is grown
+_MAX_LOSSES = 20  # how often the codes may be lost before another tree is grown
 _LINE = 64  # bytes of a cache line
 _GROWING = "growing trees on the workers"
 _SENDING = "sending codes to the workers"
 
 
 class WorkerTreeTask:
-    """A task as a worker holds it: in memory that kernels can write to, with a grower for every thread."""
+    """A task on a worker: in memory that kernels can write to, with a grower for every thread."""
 
     def __init__(self, task: "TreeTask") -> None:
         self.__setstate__(task)
@@ -56,13 +56,13 @@ class WorkerTreeTask:
 
     def __setstate__(self, task: "TreeTask") -> None:
         self._task: TreeTask = writable(task)
-        self._own = local()
+        self._thread_state = local()
 
     def grow(self, number: int) -> VotingTree:
         """Grow tree number `number`."""
-        if not hasattr(self._own, "grower"):
-            self._own.grower = self._task.grower.for_thread()
-        grower: DeepGrower = self._own.grower
+        if not hasattr(self._thread_state, "grower"):
+            self._thread_state.grower = self._task.grower.for_thread()
+        grower: DeepGrower = self._thread_state.grower
         return self._task.grow(grower, number)
 
 
@@ -101,7 +101,7 @@ def _writable_array(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def n_bytes(value: Any) -> int:
-    """The memory of all arrays of a task."""
+    """Return the memory of all arrays of a task."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     if isinstance(value, tuple):
@@ -110,12 +110,12 @@ def n_bytes(value: Any) -> int:
 
 
 def _has_attributes(value: Any) -> bool:
-    """Whether it is an object of this library with attributes."""
+    """Return whether it is an object of this library with attributes."""
     return hasattr(value, "__dict__") and type(value).__module__.startswith("hedgerow.")
 
 
 class DaskTreeGrower:
-    """Grows trees on the workers of a cluster, ahead of the loop; see `forest.ForestGrower`."""
+    """Grows trees on the workers of a cluster, before the loop requests them; see `forest.ForestGrower`."""
 
     def __init__(self, task: "TreeTask", numbers: range, client: Client, settings: Settings) -> None:
         self._client, self._settings = client, settings
@@ -158,7 +158,7 @@ class DaskTreeGrower:
             self._pending.clear()
 
     def _scatter(self) -> Future:
-        """Send the task to all workers; again if one of them is lost meanwhile."""
+        """Send the task to all workers; repeat if one of them is lost during the transfer."""
         for _ in range(_MAX_LOSSES):
             key = f"hedgerow-tree-task-{uuid4().hex}"
             try:
@@ -167,15 +167,15 @@ class DaskTreeGrower:
                 return self._client.scatter(sent, broadcast=True, direct=direct, timeout=timeout)[key]
             except BaseException as error:  # some workers may hold the task
                 release(self._client, [require_extra("distributed", extra="dask").Future(key, self._client)])
-                short = translate_error(error, self._client, _SENDING)
-                if short is not error:
-                    raise short from error
+                translated = translate_error(error, self._client, _SENDING)
+                if translated is not error:
+                    raise translated from error
                 if not isinstance(error, (OSError, KeyError)):
                     raise
             time.sleep(_STEP)  # until the scheduler has noticed the loss
             require_workers(self._client, self._settings)
         raise ConnectionError(
-            f"{_SENDING}: workers were lost {_MAX_LOSSES} times meanwhile; check their logs and fit again"
+            f"{_SENDING}: workers were lost {_MAX_LOSSES} times during this; check their logs and fit again"
         )
 
     def _submit(self, number: int) -> Future:

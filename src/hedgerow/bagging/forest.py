@@ -1,6 +1,6 @@
 """Fit a forest: deep trees, each grown by one thread on its own sample of the rows.
 
-Trees are independent of each other. They are grown ahead in parallel, by threads or by the workers of a Dask
+Trees are independent of each other. They are grown in parallel, by threads or by the workers of a Dask
 cluster, and collected in the order of their numbers. A tree is a pure function of the seed and its number:
 the forest is the same for any number of threads, and the out-of-bag rows of a tree are found by drawing
 again.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
-from hedgerow.bagging.sampling import OutOfBag, TreeSampler, count_or_share
+from hedgerow.bagging.sampling import OutOfBag, TreeSampler, count_or_fraction
 from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
@@ -85,7 +85,7 @@ class ForestOptions:
 
 
 def rounded_up(value: float, n: int) -> int:
-    """Return a number as it is, and a fraction as a number of n rows, rounded up.
+    """Return a number unchanged, and a fraction as a number of n rows, rounded up.
 
     >>> rounded_up(5, 100), rounded_up(0.071, 100)
     (5, 8)
@@ -96,7 +96,7 @@ def rounded_up(value: float, n: int) -> int:
 
 
 def columns_per_node(max_features: Any, n_columns: int) -> int:
-    """Number of columns tried at a node.
+    """Return the number of columns tried at a node.
 
     >>> [columns_per_node(value, 30) for value in (None, "sqrt", "log2", 7, 0.5)]
     [30, 5, 4, 7, 15]
@@ -105,7 +105,7 @@ def columns_per_node(max_features: Any, n_columns: int) -> int:
         return n_columns
     if isinstance(max_features, str):
         return max(1, math.isqrt(n_columns) if max_features == "sqrt" else n_columns.bit_length() - 1)
-    return count_or_share("max_features", max_features, n_columns, "columns of X")
+    return count_or_fraction("max_features", max_features, n_columns, "columns of X")
 
 
 # --- growing trees
@@ -125,7 +125,7 @@ class TreeTask:
         return grower.grow(tree, counts, self._class_weights(counts) if self.balance else None)
 
     def _class_weights(self, counts: Integers) -> Integers:
-        """Integer class weights in proportion to all draws / (classes * draws of the class)."""
+        """Return integer class weights in proportion to all draws / (classes * draws of the class)."""
         target = self.grower.target
         per_class = np.zeros(target.n_outputs, np.int64)
         np.add.at(per_class, target.classes, counts)
@@ -137,7 +137,7 @@ class TreeTask:
 
 
 class ForestGrower(Protocol):
-    """Grows the trees of a forest ahead of the loop, which collects them in order."""
+    """Grows the trees of a forest before the loop requests them; the loop collects them in order."""
 
     def fit(self, targets: int, iteration: int) -> VotingTree:
         """Return the next tree."""
@@ -150,7 +150,7 @@ class ThreadedTreeGrower:
     """Grows trees in threads, each with its own memory."""
 
     def __init__(self, task: TreeTask, numbers: range, n_threads: int) -> None:
-        self._task, self._numbers, self._own = task, iter(numbers), local()
+        self._task, self._numbers, self._thread_state = task, iter(numbers), local()
         self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
         self._pending: deque[Future[VotingTree]] = deque()
         self._window = n_threads * _TREES_PER_THREAD
@@ -167,9 +167,9 @@ class ThreadedTreeGrower:
         return self._pending.popleft().result()
 
     def _grow(self, number: int) -> VotingTree:
-        if not hasattr(self._own, "grower"):
-            self._own.grower = self._task.grower.for_thread()
-        return self._task.grow(self._own.grower, number)
+        if not hasattr(self._thread_state, "grower"):
+            self._thread_state.grower = self._task.grower.for_thread()
+        return self._task.grow(self._thread_state.grower, number)
 
     def close(self) -> Iterator[VotingTree]:
         """See `ForestGrower.close`."""
@@ -180,7 +180,7 @@ class ThreadedTreeGrower:
 
 
 def make_forest_grower(task: TreeTask, numbers: range, table: Table, n_threads: int) -> ForestGrower:
-    """Choose who grows the trees: the workers of the table's cluster, or threads of this process."""
+    """Return the grower: the workers of the table's cluster, or threads of this process."""
     if table.cluster is None or not numbers:
         return ThreadedTreeGrower(task, numbers, min(n_threads, len(numbers)))
     from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - loads Dask
@@ -297,7 +297,7 @@ class _Growth:
         return TreeTask(grower, self._sampler, options.balance_trees)
 
     def _target(self) -> DeepTarget:
-        """Targets as integers."""
+        """Return the targets as integers."""
         y, weight, options, draws = self._data.y, self._tree_weight, self._options, self._sampler.draws
         if options.n_classes is not None:
             bits = _ROW_WEIGHT_BITS if options.balance_trees else WEIGHT_BITS
@@ -321,22 +321,22 @@ class _Growth:
         return FittedForest(ForestModel(self._binned.bins, forest), self._sampler, self._leaf_targets(forest))
 
     def _leaf_targets(self, forest: VoteForest) -> LeafTargets | None:
-        before = None if self._previous is None else self._previous.leaf_targets
-        if not self._options.keep_targets or forest.n_outputs > 1 or (self._n_previous and before is None):
+        previous = None if self._previous is None else self._previous.leaf_targets
+        if not self._options.keep_targets or forest.n_outputs > 1 or (self._n_previous and previous is None):
             return None
         if not self._trees:
-            return before
+            return previous
         added = LeafTargets.of(
             self._trees,
             self._data.y.ravel(),
             lambda tree: self._sampler.counts(self._n_previous + tree),
             self._tree_weight,
         )
-        return added if before is None else LeafTargets.join(before, added)
+        return added if previous is None else LeafTargets.join(previous, added)
 
 
 def _code_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
-    """Hash of the codes and the target of every row: rows that are equal for every tree have equal keys."""
+    """Return a hash of the codes and the target of every row: rows equal for every tree have equal keys."""
     keys = np.zeros(table.n_rows, np.uint64)
     add_keys(value_bits(y.reshape(table.n_rows, -1)), table.n_columns, keys)
     by_column = table.codes.by_column
@@ -345,7 +345,7 @@ def _code_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
 
 
 def _check_same(binned: BinnedTable, sampler: TreeSampler, previous: FittedForest) -> None:
-    """Refuse to add trees to a forest of other rows or options."""
+    """Raise ValueError if the previous forest has other rows or options."""
     bins, old = binned.bins, previous.model.bins
     same_bins = all(
         np.array_equal(getattr(bins, name), getattr(old, name))

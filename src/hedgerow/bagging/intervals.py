@@ -2,8 +2,8 @@
 
 R_i is the residual of training row i: its target minus the mean m_i of the trees that were not trained on it.
 
-oob          The prediction plus quantiles of the R_i (Zhang, Zimmerman, Nettleton and Nordman 2020). One
-             width for all rows: the coverage is right on average, and for each row if the noise is
+oob          The prediction plus quantiles of the R_i (Zhang, Zimmerman, Nettleton and Nordman 2020). All
+             rows have the same width: the coverage is right on average, and for each row if the noise is
              homoscedastic.
 jackknife+   after the bootstrap (Kim, Xu and Barber 2020). The lower bound is a quantile of m_i(x) - |R_i|,
              the upper bound one of m_i(x) + |R_i|, over all i. For rows exchangeable with the training rows,
@@ -12,14 +12,14 @@ jackknife+   after the bootstrap (Kim, Xu and Barber 2020). The lower bound is a
 quantiles    Quantiles of the targets in the leaves (Meinshausen 2006), see `leaf_targets`. Widths follow the
              noise. There is no guarantee: the coverage is too low with few rows in the leaves, and too high
              if the rows of a leaf have different means.
-calibrated   The same at other levels: those between which the training targets lie as often as required, in
+calibrated   As "quantiles", at other levels: between them the training targets lie as often as required, in
              the distributions of the trees that were not trained on them (distributional conformal
              prediction, Chernozhukov, Wüthrich and Zhu 2021, with out-of-bag trees). Widths follow the noise,
              and the coverage is right on average; somewhat high with few trees, since only a third of the
              trees predict the distribution of a training row, but all of them that of a new row.
 
 The k-th smallest of n values bounds the next one, if all are exchangeable, with probability k / (n + 1).
-Hence ranks of ceil(level * (n + 1)), and infinite bounds if there are too few rows for a level.
+Hence the rank is ceil(level * (n + 1)), and a bound is infinite if there are too few rows for a level.
 """
 
 import math
@@ -92,7 +92,7 @@ def check_method(method: Any) -> str:
 def oob_interval(
     prediction: Floats, residuals: Floats, coverage: float, weight: Floats | None = None
 ) -> Bounds:
-    """Predictions plus quantiles of the out-of-bag residuals, with equal tails.
+    """Return predictions plus quantiles of the out-of-bag residuals, with equal tails.
 
     residuals : float64 (n,), targets minus out-of-bag predictions; NaN for rows without one, which are
         ignored.
@@ -112,18 +112,18 @@ def oob_interval(
 
 
 def _upper(values: Floats, weight: Floats | None, level: float) -> float:
-    """The smallest value with at least `level * (n + 1)` values up to it; infinite if n is too small."""
+    """Return the smallest value with at least `level * (n + 1)` values up to it; inf if n is too small."""
     n = len(values)
-    needed = level * (n + 1) * _ALMOST
-    if needed > n:
+    min_weight = level * (n + 1) * _ALMOST
+    if min_weight > n:
         return math.inf
     if weight is None:
-        rank = math.ceil(needed)
+        rank = math.ceil(min_weight)
         return float(np.partition(values, rank - 1)[rank - 1])
     order = np.argsort(values, kind="stable")
-    counted = np.cumsum(weight[order])
-    reached = int(np.searchsorted(counted * (n / counted[-1]), needed))
-    return float(values[order[min(reached, n - 1)]])
+    cumulative = np.cumsum(weight[order])
+    position = int(np.searchsorted(cumulative * (n / cumulative[-1]), min_weight))
+    return float(values[order[min(position, n - 1)]])
 
 
 # --- jackknife+
@@ -157,7 +157,7 @@ class OutOfBagTrees:
 
 
 class JackknifePlus:
-    """The jackknife+ after the bootstrap: training rows as the kernel takes them, and the rank of the bounds.
+    """The jackknife+ after the bootstrap: arrays of the training rows, and the rank of the bounds.
 
     Rows that every tree was trained on, and those whose residual is NaN, are ignored. With a coverage below a
     half the lower bound may exceed the upper one, if trees differ by more than their errors: both bounds are
@@ -206,7 +206,7 @@ def jackknife_interval(
     coverage: float,
     n_threads: int,
 ) -> Bounds:
-    """Bounds by the jackknife+ for new rows, a chunk at a time; memory does not grow with their number."""
+    """Return jackknife+ bounds for new rows, a chunk at a time; memory does not grow with their number."""
     plus = JackknifePlus(trees, residuals, coverage)
     lower, upper = np.empty(rows.n_rows), np.empty(rows.n_rows)
 
@@ -222,12 +222,12 @@ def jackknife_interval(
 def quantile_interval(
     leaves: LeafTargets, forest: VoteForest, rows: CodedRows, coverage: float, n_threads: int
 ) -> Bounds:
-    """Quantiles of the targets in the leaves, with equal tails."""
+    """Return quantiles of the targets in the leaves, with equal tails."""
     return between_levels(leaves, forest, rows, ((1 - coverage) / 2, (1 + coverage) / 2), n_threads)
 
 
 def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = None) -> tuple[float, float]:
-    """Levels of quantiles between which the training targets lie with the required frequency.
+    """Return levels of quantiles between which the training targets lie with the required frequency.
 
     A target y is at most the quantile q if the weight below y is less than q, and at least that quantile if
     the weight up to y is q or more.
@@ -254,7 +254,7 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
 def between_levels(
     leaves: LeafTargets, forest: VoteForest, rows: CodedRows, levels: tuple[float, float], n_threads: int
 ) -> Bounds:
-    """Quantiles of the targets in the leaves at two levels, such as `calibrated_levels`."""
+    """Return quantiles of the targets in the leaves at two levels, such as `calibrated_levels`."""
     bounds = leaves.quantiles(forest, rows, np.clip(levels, 0.0, 1.0), n_threads)
     low, high = (
         side.copy() if np.isfinite(level) else np.full(len(side), level)

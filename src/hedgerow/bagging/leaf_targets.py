@@ -9,9 +9,9 @@ least q:
     weight         1/4   1/4   1/2
     cumulative     1/4   1/2    1        quantile 0.5 is 20, quantile 0.51 is 30, quantile 0 is 10
 
-There is no interpolation: a quantile is a training target. Every tree spreads 2**40 integer units and rounds
-down; a weight short of q by less than 2**-40, the largest rounding error, counts as q. So a third in one tree
-and two thirds in another are a half on every machine, in any order of the trees and rows.
+There is no interpolation: a quantile is a training target. The weight of a tree is 2**40 integer units,
+rounded down for each entry; a weight below q by less than 2**-40, the largest rounding error, counts as q. So
+the mean of 1/3 in one tree and 2/3 in another is 1/2 on every machine, in any order of the trees and rows.
 """
 
 import math
@@ -36,11 +36,11 @@ from hedgerow.voting import CodedRows, VoteForest, VotingTree
 
 _CHUNK_LEAVES = 1 << 20  # rows times trees whose leaves a thread holds: 8 MB
 _MAX_TREES = 2**22  # times the units of a tree this is 2**62
-_LEAST_ROWS = 64  # of a chunk: for fewer, starting a thread takes longer than it saves
+_LEAST_ROWS = 64  # of a chunk: with fewer rows, starting a thread takes longer than the work
 
 
 def chunk_rows(n_rows: int, n_trees: int, n_threads: int) -> int:
-    """Rows that a thread processes at a time: enough chunks for all threads, and little memory.
+    """Return the rows that a thread processes at a time: enough chunks for all threads, and little memory.
 
     >>> chunk_rows(100_000, 100, 2), chunk_rows(1000, 100, 2), chunk_rows(10, 100, 2)
     (10485, 125, 64)
@@ -137,7 +137,7 @@ class LeafTargets:
         return LeafEntries(self.starts, self.positions, self.draws, self.targets, self.weights)
 
     def quantiles(self, forest: VoteForest, rows: CodedRows, quantiles: Floats, n_threads: int) -> Floats:
-        """Quantiles (rows, q) of the target for every row; see the module docstring.
+        """Return quantiles (rows, q) of the target for every row; see the module docstring.
 
         quantiles : float64 (q,), from 0, the smallest target in the leaves, to 1, the largest; in any order.
         n_threads : each uses 8 bytes per training row beside the leaves of its chunk.
@@ -151,9 +151,9 @@ class LeafTargets:
         ascending = np.empty((rows.n_rows, len(order)))
 
         def fill(leaves: Integers, start: int, stop: int) -> None:
-            ledger = UnitSums(np.zeros(n_positions, np.int64), np.zeros(n_coarse, np.int64))
+            unit_sums = UnitSums(np.zeros(n_positions, np.int64), np.zeros(n_coarse, np.int64))
             out = ascending[start:stop]
-            leaf_quantiles(leaves, forest.trees, self._entries, thresholds, ledger, shift, out)
+            leaf_quantiles(leaves, forest.trees, self._entries, thresholds, unit_sums, shift, out)
 
         forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), fill)
         out = np.empty_like(ascending)
@@ -163,7 +163,7 @@ class LeafTargets:
     def ranks(
         self, forest: VoteForest, rows: CodedRows, in_bag: NDArray[np.uint8], y: Floats, n_threads: int
     ) -> Floats:
-        """Ranks (n, 2) of the training targets y in the distributions that their out-of-bag trees predict.
+        """Return ranks (n, 2) of the training targets y in the distributions of their out-of-bag trees.
 
         A rank is the weight of targets below y, and of targets up to y; NaN for rows that every tree was
         trained on. in_bag : uint8 (trees, bytes), bits of the rows that each tree was trained on.
@@ -190,7 +190,7 @@ class LeafTargets:
 
 
 def _units(quantile: float, n_trees: int) -> int:
-    """Units that make up a quantile; rounding down loses less than one unit per tree."""
+    """Return the units of a quantile; rounding down loses less than one unit per tree."""
     return max(1, math.floor(Fraction(float(quantile)) * n_trees * UNITS) - n_trees + 1)
 
 
@@ -201,7 +201,7 @@ def _starts(starts: Integers) -> NDArray[np.unsignedinteger[Any]]:
 def _sorted_targets(
     y: Floats, weight: Floats | None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Floats, Floats]:
-    """Rows by ascending target, the position of each row, and the targets and weights of the positions."""
+    """Return rows by ascending target, the position of each, and the targets and weights of the positions."""
     y = y + 0.0  # -0.0 becomes 0.0: they are one target
     order = np.argsort(y, kind="stable") if weight is None else np.lexsort((weight, y))
     is_new = np.ones(len(y), bool)

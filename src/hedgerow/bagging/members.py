@@ -1,7 +1,7 @@
 """Fit the members of a bagging ensemble, each to its own sample, and average their predictions.
 
-Members do not depend on each other: jobs fit them ahead in parallel, and the loop collects them in the order
-of their numbers. An interrupt (Ctrl-C) stops the fit with the members that are fitted so far.
+Members do not depend on each other: jobs fit them in parallel, and the loop collects them in the order of
+their numbers. An interrupt (Ctrl-C) stops the fit; the members fitted so far are the model.
 
 Predictions are arrays (outputs, rows): a probability or a vote for every class, or one number. They are
 summed in the order of the members, so that no bit of the result depends on the number of jobs.
@@ -113,7 +113,7 @@ def fit_to_sample(task: MemberTask, number: int) -> Any:
 
 
 class _ParallelMembers:
-    """The weak learner of the loop: returns members that jobs fit ahead."""
+    """The weak learner of the loop: returns members that parallel jobs have fitted."""
 
     def __init__(self, task: MemberTask, numbers: range, runner: JobRunner) -> None:
         self._task, self._numbers, self._stopped = task, numbers, False
@@ -147,7 +147,7 @@ class FittedBagging:
 def fit_bagging(
     task: MemberTask, previous: Sequence[Any], options: FitOptions, runner: JobRunner
 ) -> FittedBagging:
-    """Fit members until there are `n_rounds`; the previous ones come first."""
+    """Fit members until there are `n_rounds`, the previous members included."""
     rule = IndependentMembers(list(previous))
     learner = _ParallelMembers(task, range(len(previous), options.n_rounds), runner)
     try:
@@ -272,7 +272,7 @@ def _predict_out_of_bag(
     classes: NDArray[Any] | None,
     soft: bool,
 ) -> tuple[Integers, Floats]:
-    """The rows that are not in the sample of member `number`, and its predictions for them."""
+    """Return the rows that are not in the sample of member `number`, and its predictions for them."""
     rows = sampler.out_of_bag(number)
     if not rows.size:  # few estimators accept a table without rows
         return rows, np.empty((1 if classes is None else len(classes), 0))

@@ -1,4 +1,4 @@
-"""Losses of voters on rows that they were not trained on, one by one and in pairs.
+"""Losses of single voters and of pairs of voters on rows that they were not trained on.
 
 The loss of a voter on a row is (1 - p + q) / 2, where p is the probability it predicts for the label and q
 the largest one for another class: 0 or 1 for a vote, 1 - p for two classes, and at most that for several. If
@@ -31,7 +31,7 @@ _BLOCK_ROWS = 4096  # of a matrix product: float32 holds sums of that many losse
 
 
 def loss_steps(predicted: Floats, classes: Integers) -> NDArray[np.int16]:
-    """Losses (rows,) of a voter, from its predictions (classes, rows) and the class numbers of the labels.
+    """Return the losses (rows,) of a voter from its predictions (classes, rows) and the class numbers of y.
 
     >>> loss_steps(np.array([[0.0, 0.9999, 0.75, 0.4], [1.0, 0.0001, 0.25, 0.6]]), np.array([0, 0, 0, 1]))
     array([4096,    1, 1024, 1639], dtype=int16)
@@ -39,8 +39,8 @@ def loss_steps(predicted: Floats, classes: Integers) -> NDArray[np.int16]:
     rows = np.arange(len(classes))
     others = predicted.copy()
     others[classes, rows] = 0.0
-    share = 0.5 * (1.0 + predicted[classes, rows] - others.max(axis=0, initial=0.0))
-    losses: NDArray[np.int16] = np.ceil(STEPS * (1.0 - np.clip(share, 0.0, 1.0))).astype(np.int16)
+    vote_for_label = 0.5 * (1.0 + predicted[classes, rows] - others.max(axis=0, initial=0.0))
+    losses: NDArray[np.int16] = np.ceil(STEPS * (1.0 - np.clip(vote_for_label, 0.0, 1.0))).astype(np.int16)
     return losses
 
 
@@ -96,14 +96,14 @@ class PairLosses:
         what = f"comparing all pairs of {n_voters:,} voters"
         require_memory(estimate_pairs(n_voters, n_threads), what, "use fewer voters")
         sums = [_Sums.zeros(n_voters) for _ in range(n_threads)]
-        # Threads of the BLAS library spin: 5.1 s beside other work, against 0.1 s with one thread.
+        # Threads of the BLAS library wait actively: 5.1 s on a busy machine, 0.1 s with one thread.
         with Team(n_threads) as team, one_blas_thread():
             for chunk in chunks:
                 starts = range(0, len(chunk), _BLOCK_ROWS)
 
-                def add(member: int, chunk: Losses = chunk, starts: range = starts) -> None:
-                    for start in starts[member::n_threads]:
-                        sums[member].add(chunk[start : start + _BLOCK_ROWS], n_classes == 2)
+                def add(thread: int, chunk: Losses = chunk, starts: range = starts) -> None:
+                    for start in starts[thread::n_threads]:
+                        sums[thread].add(chunk[start : start + _BLOCK_ROWS], n_classes == 2)
 
                 team.together(add, min(n_threads, max(1, len(starts))))
         losses, products, counts, single = (sum(arrays) for arrays in zip(*sums, strict=True))
@@ -137,15 +137,15 @@ class PairLosses:
         return _ratio(self.products / STEPS**2, self.counts)
 
     def gibbs(self, weights: Floats) -> float:
-        """Mean loss of a voter drawn by the weights, which sum to 1."""
+        """Return the mean loss of a voter drawn by the weights, which sum to 1."""
         return math.fsum(weights * self.voter_losses)
 
     def tandem(self, weights: Floats) -> float:
-        """Mean product of the losses of two voters drawn by the weights."""
+        """Return the mean product of the losses of two voters drawn by the weights."""
         return float(mean_of_pairs(self.tandem_losses, weights))
 
     def disagreement(self, weights: Floats) -> float:
-        """Probability that two voters drawn by the weights predict different classes, of two."""
+        """Return the probability that two voters drawn by the weights predict different classes, of two."""
         return float(mean_of_pairs(_ratio(self.differences / STEPS**2, self.counts), weights))
 
 
@@ -169,10 +169,10 @@ class _Sums(NamedTuple):
 
     def add(self, chunk: Losses, two_classes: bool) -> None:
         """Add some rows."""
-        is_new = (chunk != IN_BAG).astype(np.float32)
+        is_out_of_bag = (chunk != IN_BAG).astype(np.float32)
         losses = np.maximum(chunk, 0).astype(np.float64)
         np.add(self.losses, losses.sum(axis=0), out=self.losses)
         np.add(self.products, losses.T @ losses, out=self.products)
-        np.add(self.counts, is_new.T @ is_new, out=self.counts)
+        np.add(self.counts, is_out_of_bag.T @ is_out_of_bag, out=self.counts)
         if two_classes:
-            np.add(self.single, losses.astype(np.float32).T @ is_new, out=self.single)
+            np.add(self.single, losses.astype(np.float32).T @ is_out_of_bag, out=self.single)

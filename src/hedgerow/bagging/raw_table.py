@@ -1,4 +1,4 @@
-"""RawTable: X as the user passed it, rows and columns of it for members, and a key for every row.
+"""RawTable: X as the user passed it; it selects rows and columns for members and computes a key of every row.
 
 Members may be estimators of any library, so X keeps its type: parts of a data frame are data frames, parts of
 a sparse matrix are sparse matrices. A key is a hash of the values of a row. Sorted by key, rows have an order
@@ -80,7 +80,7 @@ class RawTable:
         return Schema(self.n_columns, self.names, (None,) * self.n_columns)
 
     def not_finite_rows(self) -> Integers:
-        """The rows of a numeric array or sparse matrix with NaN or infinity."""
+        """Return the rows of a numeric array or sparse matrix with NaN or infinity."""
         if sparse.issparse(self.X):
             bad = ~np.isfinite(self.X.data.astype(np.float64))
             return np.unique(np.searchsorted(self.X.indptr, np.flatnonzero(bad), side="right") - 1)
@@ -148,17 +148,17 @@ class RawTable:
 
 
 def _frame_of(X: Any) -> Any:
-    """Return X as a narwhals data frame; None if it is no data frame."""
+    """Return X as a narwhals data frame; None if it is not a data frame."""
     return None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
 
 
 def _has_codes(dtype: Any) -> bool:
-    """Whether a column of a frame is stored as codes of a list of values."""
+    """Return whether a column of a frame is stored as codes of a list of values."""
     return isinstance(dtype, nw.Categorical | nw.Enum)
 
 
 def _check_objects(array: NDArray[Any]) -> None:
-    """Refuse Python objects that no column may hold; their row might be in no sample."""
+    """Raise TypeError for Python objects that no column may hold; their rows may be in no sample."""
     for kind in set(map(type, array.flat)):
         missing = kind is type(None) or kind.__name__ in MISSING_TYPES
         if not (missing or issubclass(kind, str | bytes) or hasattr(kind, "__float__")):
@@ -189,23 +189,23 @@ def _add_column(values: Any, number: int, keys: Keys, *, rounded: bool) -> None:
 
 
 def _code_bits(codes: NDArray[np.integer[Any]], values: list[Any], *, rounded: bool) -> Keys:
-    """Bits of values stored as codes, -1 for missing; unused values are ignored."""
+    """Return the bits of values stored as codes, -1 for missing; unused values are ignored."""
     used, positions = np.unique(codes, return_inverse=True)
-    found = [None if code < 0 else values[code] for code in used.tolist()]
-    bits: Keys = _object_bits(found, rounded=rounded)[positions]
+    used_values = [None if code < 0 else values[code] for code in used.tolist()]
+    bits: Keys = _object_bits(used_values, rounded=rounded)[positions]
     return bits
 
 
 def _object_bits(values: Sequence[Any], *, rounded: bool) -> Keys:
-    """Bits of Python values: of numbers, of NaN for missing values, otherwise of texts."""
+    """Return the bits of Python values: of numbers, of NaN for missing values, otherwise of their text."""
     plain = [_number_or_text(value) for value in values]
     is_text = np.fromiter((type(value) is str for value in plain), bool, len(plain))
     bits = np.empty(len(plain), np.uint64)
     numbers = [value for value in plain if type(value) is float]
     bits[~is_text] = value_bits(np.array(numbers, np.float64), rounded=rounded)
     texts = [value for value in plain if type(value) is str]
-    known = {text: _text_bits(text) for text in set(texts)}
-    bits[is_text] = [known[text] for text in texts]
+    hashes = {text: _text_bits(text) for text in set(texts)}
+    bits[is_text] = [hashes[text] for text in texts]
     return bits
 
 
@@ -223,7 +223,7 @@ def _number_or_text(value: Any) -> float | str:
 
 
 def _text_bits(text: str) -> int:
-    """Hash a text; the hash of Python differs between processes."""
+    """Hash a text; Python's own hash differs between processes."""
     return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
 
 

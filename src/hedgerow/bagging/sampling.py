@@ -1,7 +1,7 @@
 """Samples of rows and columns: pure functions of the seed and the number of the member.
 
-Rows are drawn with replacement, as counts per row, or without, as a set. With sample weights every row has a
-integer weight, its number of copies in the list that is drawn from:
+Rows are drawn with replacement, as counts per row, or without, as a set. With sample weights every row has an
+integer weight, the number of its copies in the list from which rows are drawn:
 
     weight   2   0   1          an integer sample weight is the number of copies
     ends     2   2   3          copy i is row 0 for i < 2, row 2 for i = 2
@@ -35,12 +35,12 @@ _TOTAL_WEIGHT = 2.0**61  # of all rows, if weights are not integers
 MAX_COPIES_PER_ROW = 16  # per row on average: larger integer weights are proportions, see `SamplingPool.of`
 
 
-def count_or_share(name: str, value: Any, n: int, counted: str) -> int:
+def count_or_fraction(name: str, value: Any, n: int, counted: str) -> int:
     """Return a parameter that is a number, or a fraction of n rounded down, as a number from 1 to n.
 
-    >>> count_or_share("max_samples", 5, 100, "rows"), count_or_share("max_samples", 0.078, 100, "rows")
+    >>> count_or_fraction("max_samples", 5, 100, "rows"), count_or_fraction("max_samples", 0.078, 100, "rows")
     (5, 7)
-    >>> count_or_share("max_samples", np.int64(1), 100, "rows")
+    >>> count_or_fraction("max_samples", np.int64(1), 100, "rows")
     1
     """
     if not isinstance(value, int | np.integer):
@@ -114,7 +114,7 @@ def chosen_columns(
 
 
 def integer_weights(weight: Floats) -> Integers:
-    """Integers in proportion to positive weights, about 2**61 in total and at least 1 each."""
+    """Return integers in proportion to positive weights, about 2**61 in total and at least 1 each."""
     scaled = np.ldexp(weight, -math.frexp(float(weight.max()))[1])  # neither sum nor scale overflows
     scale = _TOTAL_WEIGHT / math.fsum(scaled)
     return np.maximum(np.rint(scaled * scale), 1.0).astype(np.int64)
@@ -177,7 +177,7 @@ class BootstrapSampler:
 
     @property
     def all_columns(self) -> bool:
-        """Whether every member is fitted to the columns as they are."""
+        """Whether every member is fitted to all columns in their order."""
         return self.n_chosen == self.n_columns and not (self.replace_columns or self.shuffle_columns)
 
     @property
@@ -186,7 +186,7 @@ class BootstrapSampler:
         return self.replace or self.n_draws < len(self.pool.order)
 
     def rows(self, member: int) -> Integers:
-        """Row numbers, repeated as often as they are drawn, in the order of the pool.
+        """Return row numbers, repeated as often as they are drawn, in the order of the pool.
 
         If a member is fitted to all rows once, they are in the order of the table.
         """
@@ -199,7 +199,7 @@ class BootstrapSampler:
         return np.repeat(pool.order, self._pool_counts(member)).astype(np.int64)
 
     def _pool_counts(self, member: int) -> Integers:
-        """How often each row of the pool is drawn, with replacement."""
+        """Return how often each row of the pool is drawn, with replacement."""
         pool = self.pool
         counts = np.empty(len(pool.order), np.int64)
         if pool.ends.size:
@@ -209,30 +209,30 @@ class BootstrapSampler:
         return counts
 
     def row_counts(self, member: int) -> Integers:
-        """How often each row of the table is drawn, with replacement."""
+        """Return how often each row of the table is drawn, with replacement."""
         counts = np.zeros(self.pool.n_rows, np.int64)
         counts[self.pool.order] = self._pool_counts(member)
         return counts
 
     def out_of_bag(self, member: int) -> Integers:
-        """The rows that are not in the sample of the member, in ascending order."""
+        """Return the rows that are not in the sample of the member, in ascending order."""
         left_out = np.ones(self.pool.n_rows, bool)
         left_out[self.rows(member)] = False
         return np.flatnonzero(left_out)
 
     def columns(self, member: int) -> Integers:
-        """Column numbers, in the order in which the member receives them."""
+        """Return column numbers in the order in which the member receives them."""
         return chosen_columns(
             self.n_columns, self.n_chosen, self.seed, member,
             replace=self.replace_columns, shuffle=self.shuffle_columns,
         )  # fmt: skip
 
     def member_seed(self, member: int) -> int:
-        """The random state of the member itself, below 2**31."""
+        """Return the random state of the member, below 2**31."""
         return int(draw(self.seed, BAG_SEEDS, member, 0)) >> 33
 
     def same_as(self, other: "BootstrapSampler") -> bool:
-        """Whether both draw the same samples."""
+        """Return whether both draw the same samples."""
         own_pool, other_pool = self.pool, other.pool
         names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "shuffle_columns", "seed")
         return (
@@ -273,7 +273,7 @@ class TreeSampler:
         copies = np.ones(n_rows, np.int64) if counts is None else counts
         n_draws = pool.size if bootstrap else int(copies.sum())
         if bootstrap and max_samples is not None:
-            n_draws = count_or_share("max_samples", max_samples, n_draws, "rows")
+            n_draws = count_or_fraction("max_samples", max_samples, n_draws, "rows")
         draws = BootstrapSampler(
             pool, n_draws, bootstrap, n_columns, n_columns, replace_columns=False, shuffle_columns=False,
             seed=seed,
@@ -281,23 +281,23 @@ class TreeSampler:
         return cls(draws, bootstrap, copies)
 
     def counts(self, tree: int) -> Integers:
-        """How often each row is in the sample of a tree."""
+        """Return how often each row is in the sample of a tree."""
         return self.draws.row_counts(tree) if self.replace else self.copies
 
     def in_bag(self, n_trees: int, team: Team) -> NDArray[np.uint8]:
-        """Bits (trees, bytes) of the rows that are in the sample of each tree."""
+        """Return bits (trees, bytes) of the rows that are in the sample of each tree."""
         n_rows = self.draws.pool.n_rows
         bits = np.empty((n_trees, -(-n_rows // 8)), np.uint8)
 
-        def fill(member: int) -> None:
-            for tree in range(member, n_trees, team.n_members):
+        def fill(thread: int) -> None:
+            for tree in range(thread, n_trees, team.n_threads):
                 bits[tree] = np.packbits(self.counts(tree) > 0, bitorder="little")
 
         team.together(fill)
         return bits
 
     def same_as(self, other: "TreeSampler") -> bool:
-        """Whether both sample the same rows in the same way."""
+        """Return whether both sample the same rows in the same way."""
         return self.draws.same_as(other.draws) and np.array_equal(self.copies, other.copies)
 
 

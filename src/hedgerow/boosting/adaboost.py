@@ -6,7 +6,7 @@ the weight of its prediction. With D the weights of a round, e = D(wrong) and K 
     discrete   votes     alpha = (ln((1 - e) / e) + ln(K - 1)) / 2          (Freund and Schapire 1997)
     M1         votes     alpha = ln((1 - e) / e), only while e < 1/2        (Freund and Schapire 1997)
     SAMME      votes     alpha = ln((1 - e) / e) + ln(K - 1)                (Zhu et al. 2009)
-    Real       f = ln(p1 / p0) / 2, p the share of D in a leaf              (Friedman et al. 2000)
+    Real       f = ln(p1 / p0) / 2, p: fraction of D in a leaf              (Friedman et al. 2000)
     SAMME.R    f_k = (K - 1)(ln p_k - mean of ln p)                         (Zhu et al. 2009); Real when K = 2
     Gentle     f = p1 - p0: a Newton step; each class against the others    (Friedman et al. 2000)
 
@@ -40,7 +40,7 @@ _SMOOTHING_ROWS = 4.0
 
 
 def split_error(fitted: Any) -> tuple[int, int]:
-    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
+    """Return the integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
     sums: list[list[int]] = fitted.sums.tolist()
     right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
     return right, sum(map(sum, sums)) - right
@@ -49,13 +49,13 @@ def split_error(fitted: Any) -> tuple[int, int]:
 class VoteRule(AdaBoostRule):
     """A member votes with weight alpha. Subclasses set the factor of the logarithm and the chance level."""
 
-    share: ClassVar[float] = 0.5
+    log_factor: ClassVar[float] = 0.5
     error_below_half: ClassVar[bool] = False  # require an error below 1/2 for any number of classes
 
     @classmethod
     def steepness_for(cls, n_classes: int) -> float:  # noqa: ARG003 - other rules use it
         """Return the factor of scores in probabilities."""
-        return 1.0 / cls.share
+        return 1.0 / cls.log_factor
 
     def reweight(self) -> Distribution:
         """Weights exp(-y F) for two classes, exp(-votes for the class of the row) for more."""
@@ -72,11 +72,11 @@ class VoteRule(AdaBoostRule):
             return None
         if wrong:
             odds = log(right / wrong) + (0.0 if self.error_below_half else log(k - 1.0))
-            alpha = self.learning_rate * self.share * odds
+            alpha = self.learning_rate * self.log_factor * odds
             normalizer = _two_sided(error, alpha * self.steepness / 2.0)
-        else:  # a perfect learner decides alone: it has more weight than all others together
+        else:  # a perfect learner has more weight than all others together, so that it alone decides
             total = math.fsum(self.statistics.weights)
-            alpha = self.share * log((1.0 + self.smoothing) / self.smoothing) + total
+            alpha = self.log_factor * log((1.0 + self.smoothing) / self.smoothing) + total
             normalizer = 0.0
         update = ScoreUpdate(learner, 0, alpha * vote_directions(learner.votes, k))
         return Step([update], alpha, error, normalizer, alpha, last=wrong == 0)
@@ -95,14 +95,14 @@ class DiscreteRule(VoteRule):
 class M1Rule(VoteRule):
     """AdaBoost.M1."""
 
-    share = 1.0
+    log_factor = 1.0
     error_below_half = True
 
 
 class SammeRule(VoteRule):
     """SAMME."""
 
-    share = 1.0
+    log_factor = 1.0
 
 
 class RealRule(AdaBoostRule):
@@ -134,8 +134,8 @@ class RealRule(AdaBoostRule):
             update = ScoreUpdate(learner, 0, None, directions)
             max_step = self.learning_rate * float(np.abs(directions).max())
         else:
-            shares = learner.sample_sums / max(1, int(learner.sample_sums.sum()))
-            smoothed = shares + self._leaf_smoothing()  # leaves without weight get ln(1) = 0
+            fractions = learner.sample_sums / max(1, int(learner.sample_sums.sum()))
+            smoothed = fractions + self._leaf_smoothing()  # leaves without weight get ln(1) = 0
             smoothed /= smoothed.sum(axis=1, keepdims=True)
             values = self.learning_rate * probability_directions(np.ascontiguousarray(smoothed.T), 0.0)
             normalizer = self._leaf_normalizer(learner.sums, values)
@@ -193,18 +193,18 @@ class GentleRule(AdaBoostRule):
             self.weights.exponential(raw[k : k + 1], classes, self.steepness, self._restart_factor)
             for k, classes in enumerate(self._binary)
         ]
-        top = max(shift for _, shift in scaled)
+        max_shift = max(shift for _, shift in scaled)
         self._distributions = [self.weights.distribution(weight) for weight, _ in scaled]
         self._totals = [
-            distribution.total * exp(shift - top)
+            distribution.total * exp(shift - max_shift)
             for distribution, (_, shift) in zip(self._distributions, scaled, strict=True)
         ]
-        self._log_total = top
+        self._log_total = max_shift
         if len(scaled) == 1:
             return self._distributions[0]
         total = np.zeros(self.weights.n_rows)
         for weight, shift in scaled:
-            total += weight * exp(shift - top)
+            total += weight * exp(shift - max_shift)
         return self.weights.distribution(total)
 
     @classmethod
@@ -218,22 +218,24 @@ class GentleRule(AdaBoostRule):
                 weights.exponential(raw[k : k + 1], (classes == k).astype(np.int32), 2.0)
                 for k in range(len(raw))
             ]
-        top = max(shift for _, shift in scaled)
+        max_shift = max(shift for _, shift in scaled)
         total = np.zeros(len(classes))
         for weight, shift in scaled:
-            total += weight * exp(shift - top)
+            total += weight * exp(shift - max_shift)
         return total
 
     def targets(self, iteration: int) -> list[Targets]:
         """Separate each class from the others; -1 and +1 for members of other libraries."""
         labels, pairs = np.array([0, 1]), zip(self._binary, self._distributions, strict=True)
         if self.options.external_members:  # they are regressors
-            return [NumericTargets(_SIGNS[classes], one.weight, 1.0) for classes, one in pairs]
-        return [ClassTargets(classes, labels, one) for classes, one in pairs]
+            return [
+                NumericTargets(_SIGNS[classes], distribution.weight, 1.0) for classes, distribution in pairs
+            ]
+        return [ClassTargets(classes, labels, distribution) for classes, distribution in pairs]
 
     def step(self, fitted: list[Any]) -> Step | None:
         """Add the mean of y in each leaf, or the prediction of a regressor."""
-        updates, max_step, wrong, after = [], 0.0, 0.0, 0.0
+        updates, max_step, wrong, total_after = [], 0.0, 0.0, 0.0
         for k, (learner, total) in enumerate(zip(fitted, self._totals, strict=True)):
             if isinstance(learner, FittedMember):
                 directions = self.directions(learner)
@@ -250,14 +252,14 @@ class GentleRule(AdaBoostRule):
                 updates.append(ScoreUpdate(learner, k, values))
                 max_step = max(max_step, float(np.abs(values).max()))
             wrong += total * error
-            after += total * normalizer
-        before = math.fsum(self._totals)
-        if after >= before * (1.0 - CHANCE):
+            total_after += total * normalizer
+        total_before = math.fsum(self._totals)
+        if total_after >= total_before * (1.0 - CHANCE):
             return None
-        return Step(updates, self.learning_rate, wrong / before, after / before, max_step)
+        return Step(updates, self.learning_rate, wrong / total_before, total_after / total_before, max_step)
 
     def _evaluate_rows(self, direction: Floats, k: int) -> tuple[float, float]:
-        """Weighted error of the signs, and Z, of a direction."""
+        """Return the weighted error of the signs, and Z, of a direction."""
         distribution, signs = self._distributions[k], _SIGNS[self._binary[k]]
         wrong = int(distribution.rounded[signs * direction <= 0].sum())
         weight, shift = self.weights.exponential(

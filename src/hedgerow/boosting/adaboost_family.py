@@ -1,4 +1,4 @@
-"""Base of the rules of the AdaBoost family: scores, weights that are a function of them, statistics.
+"""Base class of the update rules of the AdaBoost family: scores, row weights and statistics of the rounds.
 
 Scores are raw (outputs, rows): one output for two classes, positive for the second, else one for each class.
 In every round a learner separates the classes under the distribution D, a step adds values to the scores of
@@ -34,11 +34,11 @@ from hedgerow.threads import Team, cached_property
 
 CHANCE = 1e-10  # an edge below this is rounding: the learner is no better than chance
 _MAX_RESTARTS = 10  # in a row
-_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in this many bits, by the restarts in a row
+_DRAW_BITS = 8  # the number of a draw has the rounds before it and, in its low bits, the restarts in a row
 
 
 def rounds_before(draw: float) -> int:
-    """Number of rounds before the restart with this draw."""
+    """Return the number of rounds before the restart with this draw."""
     return int(draw) >> _DRAW_BITS
 
 
@@ -81,7 +81,7 @@ class ScoreUpdate:
 
 @dataclass(eq=False)
 class Step:
-    """The addition of one round to the ensemble, and its statistics.
+    """What one round adds to the ensemble, and its statistics.
 
     weight, error and normalizer are alpha, epsilon and Z. `max_step` is the largest absolute value that it
     can add to a score. `gain_scale` multiplies the gains of the splits in the model; None for the default.
@@ -295,10 +295,10 @@ class AdaBoostRule(abc.ABC):
             return probability_directions(fitted.probabilities(rows), self.smoothing)
         return fitted.numbers(rows)[np.newaxis]
 
-    # --- end of the fit, and rounds taken back
+    # --- end of the fit, and removed rounds
 
     def is_finished(self) -> bool:
-        """Whether the last round was perfect, so that no round can follow."""
+        """Return whether the last round was perfect, so that no round can follow."""
         statistics = self.statistics
         if not (statistics.bounds and statistics.errors[-1] == statistics.bounds[-1] == 0.0):
             return False
@@ -338,13 +338,13 @@ class AdaBoostRule(abc.ABC):
             return
         if self.options.quiet:
             raise StopBoosting
-        after = f" after {_MAX_RESTARTS} restarts" if restart else ""
+        attempts = f" after {_MAX_RESTARTS} restarts" if restart else ""
         if not self.statistics.weights:
             raise ValueError(
-                f"{self.no_progress} in the first round{after}; there is nothing to boost: {self.advice}"
+                f"{self.no_progress} in the first round{attempts}; there is nothing to boost: {self.advice}"
             )
         self.stop_reason = (
-            f"{self.no_progress} in round {iteration + 1}{after}: the model has the rounds before it"
+            f"{self.no_progress} in round {iteration + 1}{attempts}: the model has the rounds before it"
         )
         if not restart:
             hint = "on_chance='restart' continues with new random weights"
@@ -377,10 +377,12 @@ class AdaBoostRule(abc.ABC):
         raw, classes = self.train.raw, self.train.classes
         restarted = self._restart_scores is not None
         reused = None if restarted else vars(self).get("distribution")  # the old D is not used any more
-        found, self._shift = self.weights.exponential_distribution(raw, classes, steepness, into=reused)
-        self._mean = found.total / self.initial_total
+        distribution, self._shift = self.weights.exponential_distribution(
+            raw, classes, steepness, into=reused
+        )
+        self._mean = distribution.total / self.initial_total
         if not restarted:
-            return found
+            return distribution
         raw = self.scores_since_restart()
         return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
 

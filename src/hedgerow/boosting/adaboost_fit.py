@@ -97,8 +97,8 @@ def fit_adaboost(
         resampler = None
         if options.row_keys is not None:
             resampler = Resampler(options.row_keys, train.y, weights, options.rule.seed)
-        make_ensemble = _MemberEnsemble if options.tree_rules is None else _TreeEnsemble
-        ensemble: _TreeEnsemble | _MemberEnsemble = make_ensemble(
+        make_ensemble = _AdaBoostMemberEnsemble if options.tree_rules is None else _AdaBoostTreeEnsemble
+        ensemble: _AdaBoostTreeEnsemble | _AdaBoostMemberEnsemble = make_ensemble(
             train, options, weights, resampler, previous[0] if previous else None
         )
         stack.callback(ensemble.close)
@@ -163,7 +163,7 @@ def _score_rule(
     train: Dataset,
     evaluations: Sequence[Dataset],
     options: AdaBoostOptions,
-    ensemble: "_TreeEnsemble | _MemberEnsemble",
+    ensemble: "_AdaBoostTreeEnsemble | _AdaBoostMemberEnsemble",
     weights: RowWeights,
     statistics: RoundStatistics,
 ) -> FamilyRule:
@@ -193,7 +193,7 @@ def _median_rule(
     train: Dataset,
     evaluations: Sequence[Dataset],
     options: AdaBoostOptions,
-    ensemble: "_TreeEnsemble | _MemberEnsemble",
+    ensemble: "_AdaBoostTreeEnsemble | _AdaBoostMemberEnsemble",
     weights: RowWeights,
     statistics: RoundStatistics,
 ) -> FamilyRule:
@@ -238,17 +238,17 @@ class LocalRows:
         """Nothing is remote."""
 
 
-CodedRows = LocalRows | RemoteRows
+LocalOrRemoteRows = LocalRows | RemoteRows
 
 
-def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
+def code_rows(table: Table, bins: Bins, team: Team) -> LocalOrRemoteRows:
     """Encode the rows of a table where they are; nothing else depends on the kind of table."""
     if isinstance(table, RemoteTable):
-        return RemoteRows(table, bins, team.n_members)
+        return RemoteRows(table, bins, team.n_threads)
     return LocalRows(bins.encode(table, team, for_growing=False), team)
 
 
-class _TreeEnsemble:
+class _AdaBoostTreeEnsemble:
     """Trees, grown on codes."""
 
     def __init__(
@@ -271,11 +271,11 @@ class _TreeEnsemble:
         )
         self._team, self._options = team, options
         self._train = code_rows(train.table, self.bins, team)
-        self._rows: dict[Table, CodedRows] = {train.table: self._train}
+        self._rows: dict[Table, LocalOrRemoteRows] = {train.table: self._train}
         grower = self._train.make_grower(options.tree_rules, team)
         self.learner = WeakTreeLearner(grower, weights, resampler)
 
-    def encode(self, data: Dataset) -> CodedRows:
+    def encode(self, data: Dataset) -> LocalOrRemoteRows:
         """Return the rows as the fitted learners read them."""
         if data.table not in self._rows:
             self._rows[data.table] = code_rows(data.table, self.bins, self._team)
@@ -295,7 +295,9 @@ class _TreeEnsemble:
         """Scores of the training rows with a model."""
         return self._train.scores(model.forest, self._options.n_outputs)
 
-    def member_predictions(self, model: MedianTrees, rows: CodedRows | None = None) -> Iterator[Floats]:
+    def member_predictions(
+        self, model: MedianTrees, rows: LocalOrRemoteRows | None = None
+    ) -> Iterator[Floats]:
         """Predictions of each member of a median; None for the training rows."""
         for tree in range(model.n_rounds):
             yield (rows or self._train).scores(model.trees.forest.select(range(tree, tree + 1)), 1)[0]
@@ -328,7 +330,7 @@ class _TreeEnsemble:
             self._rows.popitem()[1].close()
 
 
-class _MemberEnsemble:
+class _AdaBoostMemberEnsemble:
     """Clones of an estimator of another library, fitted to X."""
 
     def __init__(
@@ -371,7 +373,7 @@ class _MemberEnsemble:
         if self._median:
             weights = _median_weights(previous.weights if previous else [], steps)
             return MedianMembers(
-                weights, (previous.members if previous else []) + [one for (one,) in members]
+                weights, (previous.members if previous else []) + [member for (member,) in members]
             )
         weights = [step.weight for step in steps]
         if previous:

@@ -111,8 +111,8 @@ class MemberLearner:
             self.resampler.start(iteration)
         first = self.seed + iteration * len(targets)
         return [
-            FittedMember(self._member(one, i, first + i, iteration), self.X, one, self._prediction_type)
-            for i, one in enumerate(targets)
+            FittedMember(self._member(target, i, first + i, iteration), self.X, target, self._prediction_type)
+            for i, target in enumerate(targets)
         ]
 
     def _member(self, targets: Targets, index: int, seed: int, iteration: int) -> Any:

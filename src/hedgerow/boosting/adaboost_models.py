@@ -34,7 +34,7 @@ from hedgerow.threads import Team, over_rows, rows_per_block
 Predictions = Callable[[int, int], Floats]  # predictions (rows, members) of rows start..stop-1
 OverRows = Callable[[int, Callable[[int, int], Any]], None]
 
-_BITS = 52  # of the sum of whole-number weights
+_BITS = 52  # of the sum of integer weights
 _BLOCK_ROWS = 4096  # rows whose medians are computed at a time
 _CHUNK_ROWS = 8192  # rows that a thread processes at a time
 _MAX_LEAVES = 1024  # of trees whose class is counted
@@ -83,14 +83,14 @@ class VoteModel(MemberSum):
 # --- weighted medians
 
 
-def whole_weights(weights: Sequence[float]) -> Floats:
+def integer_weights(weights: Sequence[float]) -> Floats:
     """Scale weights to integers whose sums are below 2**53.
 
     Float64 adds these exactly, in any order, so that halves of the sum are exact.
     """
     exponent = _BITS - math.frexp(math.fsum(weights))[1]
-    whole: Floats = np.maximum(np.rint(np.ldexp(np.array(weights), exponent)), 1.0)
-    return whole
+    scaled: Floats = np.maximum(np.rint(np.ldexp(np.array(weights), exponent)), 1.0)
+    return scaled
 
 
 def weighted_medians(values: Floats, weights: Sequence[float]) -> Floats:
@@ -102,7 +102,7 @@ def weighted_medians(values: Floats, weights: Sequence[float]) -> Floats:
     n_rows, n_members = values.shape
     starts = np.arange(n_rows + 1, dtype=np.int64) * n_members
     flat = np.array(values, order="C").reshape(-1)  # a copy: the kernel reorders it
-    medians: Floats = weighted_quantiles(flat, np.tile(whole_weights(weights), n_rows), starts, 0.5)
+    medians: Floats = weighted_quantiles(flat, np.tile(integer_weights(weights), n_rows), starts, 0.5)
     return medians
 
 
@@ -123,9 +123,10 @@ class RunningMedians:
                 for array in (self._values, self._members)
             )
         values, members, medians = self._values, self._members, self.medians
-        whole, predicted = whole_weights(weights).astype(np.int64), np.ascontiguousarray(predicted)
+        scaled_weights, predicted = integer_weights(weights).astype(np.int64), np.ascontiguousarray(predicted)
         self._over_rows(
-            len(medians), lambda a, b: update_medians(values, members, predicted, whole, medians, a, b)
+            len(medians),
+            lambda a, b: update_medians(values, members, predicted, scaled_weights, medians, a, b),
         )
 
 
@@ -168,14 +169,14 @@ class MedianModel(abc.ABC):
         require_memory(
             need, f"medians of {n_rows:,} rows after each of {self.n_rounds:,} rounds", "use fewer rows"
         )
-        whole = np.empty((n_rows, self.n_rounds))
+        member_values = np.empty((n_rows, self.n_rounds))
         step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
         for a in range(0, n_rows, step):
             b = min(a + step, n_rows)
-            whole[a:b] = predictions(a, b)
+            member_values[a:b] = predictions(a, b)
         running = RunningMedians(n_rows, lambda n, task: over_rows(n, task, n_threads, _CHUNK_ROWS))
         for number in range(self.n_rounds):
-            running.add(whole[:, number], self.weights[: number + 1])
+            running.add(member_values[:, number], self.weights[: number + 1])
             yield running.medians.copy()
 
 
@@ -215,8 +216,8 @@ class MedianMembers(MedianModel):
 
     def member_predictions(self, X: Any, table: Table) -> Predictions:
         """Predictions for X; `predict` of each member is called once."""
-        whole = np.stack([predict_values(member, X) for member in self.members], axis=1)
-        return lambda start, stop: whole[start:stop]
+        predictions = np.stack([predict_values(member, X) for member in self.members], axis=1)
+        return lambda start, stop: predictions[start:stop]
 
 
 class MedianRows:
@@ -251,7 +252,7 @@ class MedianRows:
 
 
 class NoVoteError(AttributeError, TypeError):
-    """The model is not a vote of a known hypothesis class. `hasattr` is False: it is an `AttributeError`."""
+    """Raised for a model that is not a vote of a known hypothesis class; `hasattr` is then False."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ class HypothesisClass:
 
     @classmethod
     def of(cls, rules: WeakRules, bins: Bins) -> "HypothesisClass":
-        """Return the class of trees with these limits; a `NoVoteError` if it is not counted here."""
+        """Return the class of trees with these limits; raise `NoVoteError` if its size is unknown."""
         if bins.categorical.any():
             raise NoVoteError("categorical columns are split by sets of categories, which are not counted")
         if rules.max_depth is None and rules.max_leaf_nodes is None:

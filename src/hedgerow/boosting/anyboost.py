@@ -46,7 +46,7 @@ _FLAT = 1e-14  # a slope this small relative to the slope at 0 is rounding
 
 
 class LossRule(AdaBoostRule):
-    """A rule that lowers a mean loss, of which its bound is a multiple; Z is the factor of the bound."""
+    """A rule that lowers a mean loss. The bound is a multiple of that loss; Z is the factor of the bound."""
 
     measure = "loss"
     _flat = False  # whether the loss has no slope at any row
@@ -65,8 +65,10 @@ class LossRule(AdaBoostRule):
 
     def result(self, step: Step) -> RoundResult:
         """Losses of the round; Z is the factor by which the bound changed."""
-        bound, before = self.statistics.bounds[-1], self._last_bound
-        step.normalizer = self.statistics.normalizers[-1] = bound / before if before else 1.0  # it may be 0
+        bound, last_bound = self.statistics.bounds[-1], self._last_bound
+        step.normalizer = self.statistics.normalizers[-1] = (
+            bound / last_bound if last_bound else 1.0
+        )  # it may be 0
         self._last_bound = bound
         last = step.last or self._flat
         return RoundResult(step.n_leaves, self.train_loss(), self.evaluate(), self.measure, last)
@@ -135,23 +137,26 @@ class AnyRule(LossRule):
             descent -= self.weights.sum(weight * margins) / self.distribution.total
         if descent <= 2.0 * CHANCE:
             return None
-        # No ensemble costs less than a perfect learner alone; rows of weight 0 (a hinge has them) count too.
+        # No ensemble has a lower cost than a perfect learner alone; rows of weight 0 (as with a hinge) count
+        # too.
         perfect = not np.any((agreement < 0) & (self.weights.factor > 0))
-        if perfect:  # it decides alone, as in AdaBoost: it has more weight than all others together
+        if perfect:  # as in AdaBoost, it has more weight than all others together
             alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + total
         else:
             alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agreement)
         return Step([ScoreUpdate(learner, 0, alpha * votes)], alpha, error, math.nan, alpha, last=perfect)
 
     def _search(self, scores: Floats, agreement: Floats) -> float:
-        """The step at which the cost stops falling; `scores` are y F of every row."""
-        before = math.fsum(self.statistics.weights)
+        """Return the step at which the cost stops falling; `scores` are y F of every row."""
+        weight_sum = math.fsum(self.statistics.weights)
 
         def slope(step: float) -> float:
-            length = max(1.0, before + step) if self.normalised else 1.0
+            length = max(1.0, weight_sum + step) if self.normalised else 1.0
             moved = (scores + step * agreement) / length
-            turn = (agreement - moved) / length if self.normalised and before + step > 1.0 else agreement
-            return self.weights.sum(self._derivative(moved) * turn * self.weights.factor)
+            direction = (
+                (agreement - moved) / length if self.normalised and weight_sum + step > 1.0 else agreement
+            )
+            return self.weights.sum(self._derivative(moved) * direction * self.weights.factor)
 
         if not self.normalised:
             return rising_root(slope, 0.5, _MAX_STEP)
@@ -183,7 +188,7 @@ def rising_root(slope: Callable[[float], float], scale: float, upper: float) -> 
     """
     low, high = 0.0, scale
     at_low, at_high = slope(low), slope(high)
-    flat = abs(at_low)
+    first_slope = abs(at_low)
     while at_high < 0.0:
         low, at_low, high = high, at_high, 2.0 * high
         if high > upper:
@@ -196,7 +201,7 @@ def rising_root(slope: Callable[[float], float], scale: float, upper: float) -> 
         middle = (low * at_high - high * at_low) / (at_high - at_low)
         middle = middle if low < middle < high else 0.5 * (low + high)
         value = slope(middle)
-        if abs(value) <= _FLAT * flat:
+        if abs(value) <= _FLAT * first_slope:
             break
         if value < 0.0:
             low, at_low = middle, value

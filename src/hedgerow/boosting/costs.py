@@ -107,5 +107,5 @@ COSTS: dict[str, Any] = {
 
 def make_cost(cost: Any) -> MarginCost:
     """Return a cost by its name, or a custom cost."""
-    made: MarginCost = COSTS[cost]() if isinstance(cost, str) else cost
-    return made
+    named_or_custom: MarginCost = COSTS[cost]() if isinstance(cost, str) else cost
+    return named_or_custom

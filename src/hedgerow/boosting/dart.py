@@ -5,9 +5,9 @@
         fit trees to the gradients at the scores without them, with the learning rate r
         multiply the new trees by 1 / (k + r), those of the dropped rounds by k / (k + r)
 
-The new trees and the dropped ones would together change the scores by about twice what is needed; the factors
-restore the scale, as in XGBoost. Later rounds change the values of earlier trees: the model of the first
-rounds is not the model that was evaluated then, so that no early stopping can return to it.
+Without the factors, the new trees and the dropped ones together would change the scores by about twice the
+right amount; XGBoost uses the same factors. Later rounds change the values of earlier trees: the model of the
+first rounds is not the model that was evaluated then, so that no early stopping can return to it.
 
 Which rounds are dropped is a hash of the seed and the round. The rows must be in memory.
 """
@@ -27,7 +27,7 @@ from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_colu
 
 @dataclass(frozen=True, eq=False)
 class DropRound(TreeRound):
-    """The trees of a round, and trees that change the scores as the dropped trees have changed."""
+    """The trees of a round, and trees with the changes of the values of the dropped trees."""
 
     corrections: Trees
 
@@ -38,8 +38,8 @@ def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Int
     >>> draw_dropped(20, 0.2, None, seed=0).tolist(), len(draw_dropped(20, 0.5, 3, seed=0))
     ([4, 9], 3)
     """
-    found = np.empty(n_rounds, np.int64)
-    dropped = found[: sample_rows(rate, seed, DROPPED_ROUNDS, n_rounds, 0, n_rounds, found)]
+    numbers = np.empty(n_rounds, np.int64)
+    dropped = numbers[: sample_rows(rate, seed, DROPPED_ROUNDS, n_rounds, 0, n_rounds, numbers)]
     if most is not None and len(dropped) > most:
         choose_columns(dropped, most, seed, DROPPED_FEW, n_rounds)
         dropped = np.sort(dropped[:most])
@@ -84,7 +84,7 @@ class DropTrainingRows(EvaluationRows):
 
     def update(self, fitted: DropRound) -> None:
         """Add the trees of the round and the dropped ones to the scores."""
-        self._rows.update(fitted)  # first: it needs what the last tree has left
+        self._rows.update(fitted)  # first: it needs the row order of the last tree
         self._add(self._dropped)
 
     def mean_loss(self) -> float:

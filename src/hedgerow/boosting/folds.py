@@ -57,8 +57,8 @@ class StratifiedOrder(NamedTuple):
         draw_rows(seed, purpose, first, draws)
         rows = np.lexsort((draws, classes))
         counts = np.bincount(classes)
-        starts, of_rows = np.cumsum(counts) - counts, classes[rows]
-        return cls(rows, np.arange(len(classes)) - starts[of_rows], counts[of_rows], draws)
+        starts, row_classes = np.cumsum(counts) - counts, classes[rows]
+        return cls(rows, np.arange(len(classes)) - starts[row_classes], counts[row_classes], draws)
 
 
 def _groups(classes: Floats | None, rows: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
@@ -71,8 +71,8 @@ def draw_folds(
 ) -> NDArray[np.uint8]:
     """Draw the fold of every row: folds of equal size, with equal fractions of every class.
 
-    Rows of weight zero have no fold, so that they equal no rows; neither has the only row of a class, which
-    all models are fitted to: without it a model cannot know the class.
+    Rows of weight zero have no fold, so that they have no influence; neither has the only row of a class,
+    which all models are fitted to: without it a model could not predict the class.
 
     >>> draw_folds(None, None, 8, 4, seed=0).tolist()
     [3, 0, 1, 3, 2, 2, 0, 1]
@@ -90,9 +90,9 @@ def validation_rows(
 ) -> RowNumbers:
     """Draw rows for validation: the same fraction of every class, at least one row.
 
-    Rows of weight zero are not counted, so that they equal no rows. Every class is put into a random order,
-    and row i of its m rows gets the rank (i + 1/2) / m; the rows of lowest rank over all classes are taken.
-    The last row of a class stays in training.
+    Rows of weight zero are not counted, so that they have no influence. Every class is put into a random
+    order, and row i of its m rows gets the rank (i + 1/2) / m; the rows of lowest rank over all classes are
+    chosen. The last row of a class stays in training.
     """
     rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(sample_weight > 0)
     drawn = StratifiedOrder.of(_groups(classes, rows), seed, VALIDATION, 0)
@@ -148,13 +148,13 @@ def fold_options(options: Any, fold: int) -> Any:
 class FoldTeams:
     """The threads of the models: groups of them grow some models at once, each with some threads.
 
-    Small tables gain nothing from several threads for one tree, but everything from several trees at once.
+    With small tables, several threads for one tree are no faster, but several trees at once are.
     """
 
     def __init__(self, team: Team, n_folds: int, stack: ExitStack, *, at_once: bool) -> None:
         self.team = team
-        self.n_groups = min(team.n_members, n_folds) if at_once else 1
-        n_threads = team.n_members // self.n_groups
+        self.n_groups = min(team.n_threads, n_folds) if at_once else 1
+        n_threads = team.n_threads // self.n_groups
         groups = [Team(n_threads, team.chunk_rows) for _ in range(self.n_groups)] if at_once else [team]
         self.teams = [groups[fold % self.n_groups] for fold in range(n_folds)]
         for group in groups if at_once else []:
@@ -187,7 +187,7 @@ class FoldTrainingRows(EvaluationRows):
         self._models, self._teams = models, teams
         self._fitted: list[Any] = [None] * len(models)  # the `TreeRound` of every model
         held_out = [_weight_of(y, weight, np.flatnonzero(folds == fold)) for fold in range(len(models))]
-        self._trained = [math.fsum(held_out) - one for one in held_out]
+        self._trained = [math.fsum(held_out) - weight for weight in held_out]
         self.validation: FoldValidation | None = FoldValidation(
             [model.validation for model in models], held_out
         )

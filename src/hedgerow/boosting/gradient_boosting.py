@@ -100,11 +100,11 @@ def fit_gradient_boosting(
         ensemble = _start_ensemble(train, options, previous, rounds, team, stack)
         training = ensemble.training_rows(train)
         stack.callback(training.close)
-        others = []
+        evaluation_rows = []
         for rows in evaluation_sets:
-            others.append(ensemble.evaluation_rows(rows))
-            stack.callback(others[-1].close)
-        rule = GradientRule(training, others, rounds, evaluate_training=options.verbose > 0)
+            evaluation_rows.append(ensemble.evaluation_rows(rows))
+            stack.callback(evaluation_rows[-1].close)
+        rule = GradientRule(training, evaluation_rows, rounds, evaluate_training=options.verbose > 0)
 
         def snapshot(history: HistoryDict, best_round: int | None) -> FitResult:
             return FitResult(ensemble.model(), options.loss, history, best_round)
@@ -137,10 +137,10 @@ def _require_memory(
         estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
-    advice, much = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
-    if options.growth.symmetric and estimate.get("histograms", 0) > much:
+    advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
+    if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"
-    elif estimate.get("trees", 0) > much:
+    elif estimate.get("trees", 0) > large_part:
         advice += (
             f", a smaller n_estimators or {'max_depth' if options.growth.symmetric else 'max_leaf_nodes'}"
         )
@@ -157,13 +157,13 @@ class GradientRule:
     def __init__(
         self,
         training: TrainingRows,
-        others: Sequence[EvaluationRows],
+        evaluation_rows: Sequence[EvaluationRows],
         rounds: list[Any],
         *,
         evaluate_training: bool,
     ) -> None:
-        self.training, self.others, self.rounds = training, others, rounds
-        self.evaluated = [*([] if training.validation is None else [training.validation]), *others]
+        self.training, self.evaluation_rows, self.rounds = training, evaluation_rows, rounds
+        self.evaluated = [*([] if training.validation is None else [training.validation]), *evaluation_rows]
         self.evaluate_training = evaluate_training or bool(self.evaluated)
 
     def targets(self, iteration: int) -> Any:
@@ -173,7 +173,7 @@ class GradientRule:
     def update(self, fitted: Any, iteration: int) -> RoundResult:
         """Add what was fitted to the ensemble and to all scores."""
         self.rounds.append(fitted)  # first: shards that are lost meanwhile are restored from the ensemble
-        for rows in (self.training, *self.others):
+        for rows in (self.training, *self.evaluation_rows):
             rows.update(fitted)
         train_loss = self.training.mean_loss() if self.evaluate_training else None
         return RoundResult(fitted.n_leaves, train_loss, self.evaluate())
@@ -191,10 +191,10 @@ def _start_ensemble(
     team: Team,
     stack: ExitStack,
 ) -> "_TreeEnsemble | MemberEnsemble":
-    of_models, starts, weight = [options], list[Floats](), None
+    model_options, starts, weight = [options], list[Floats](), None
     if options.folds is not None:
-        of_models = [fold_options(options, fold) for fold in range(options.n_folds)]
-    for fold, own in enumerate(of_models):
+        model_options = [fold_options(options, fold) for fold in range(options.n_folds)]
+    for fold, own in enumerate(model_options):
         weight = mask_weights(train.sample_weight, own.validation_rows, len(train.y))
         if previous is None:
             starts.append(own.loss.start(train.y, weight))
@@ -203,7 +203,7 @@ def _start_ensemble(
         else:
             starts.append(previous.start)
     if options.estimator is None and not isinstance(previous, MemberModel):
-        return _TreeEnsemble(train, options, of_models, starts, previous, rounds, team, stack)
+        return _TreeEnsemble(train, options, model_options, starts, previous, rounds, team, stack)
     if options.estimator is not None and not isinstance(previous, TreeModel):
         return MemberEnsemble(options, previous, rounds, starts[0], weight, team)
     raise TypeError(f"a {type(previous).__name__} cannot be resumed with estimator={options.estimator!r}")
@@ -212,7 +212,7 @@ def _start_ensemble(
 class _TreeEnsemble:
     """Trees on binned columns: one model, or one for each fold and their mean.
 
-    of_models, starts : the options and the start scores of every model
+    model_options, starts : the options and the start scores of every model
     rounds : all rounds so far, without those of the `previous` model
     stack : closes the teams of the models
     """
@@ -221,7 +221,7 @@ class _TreeEnsemble:
         self,
         train: Dataset,
         options: GradientBoostingOptions,
-        of_models: Sequence[GradientBoostingOptions],
+        model_options: Sequence[GradientBoostingOptions],
         starts: Sequence[Floats],
         previous: TreeModel | None,
         rounds: list[TreeRound],
@@ -240,12 +240,12 @@ class _TreeEnsemble:
         growth = options.growth.for_columns(bins.sources)
         self._teams: FoldTeams | None = None
         self._fold_starts: Floats | None = None
-        start, before = starts[0], [previous]
+        start, previous_models = starts[0], [previous]
         if options.folds is not None:
             # shards have threads of their own, and a user's loss is called by one thread at a time
             at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
             self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once)
-            before = [previous and previous.fold_model(fold) for fold in range(options.n_folds)]
+            previous_models = [previous and previous.fold_model(fold) for fold in range(options.n_folds)]
             self._fold_starts = np.stack(starts)
             start = np.array([math.fsum(scores) / options.n_folds for scores in zip(*starts, strict=True)])
         self._fits = [
@@ -256,13 +256,13 @@ class _TreeEnsemble:
                 Weights.of(train.sample_weight, n_rows, own.validation_rows),
                 mask_weights(train.sample_weight, own.validation_rows, n_rows),
                 self._teams.teams[model] if self._teams else team,
-                before[model],
-                partial(self._forest_of, model),
+                previous_models[model],
+                partial(self._fold_forest, model),
                 statistics,
             )
-            for model, own in enumerate(of_models)
+            for model, own in enumerate(model_options)
         ]
-        self._whole = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
+        self._mean_fit = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
 
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
@@ -280,16 +280,16 @@ class _TreeEnsemble:
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
         if self._options.drop_rate:
-            return DropEvaluationRows(CpuBackend().evaluation_rows(self._whole, rows))
-        return _backend_for(rows.table).evaluation_rows(self._whole, rows)
+            return DropEvaluationRows(CpuBackend().evaluation_rows(self._mean_fit, rows))
+        return _backend_for(rows.table).evaluation_rows(self._mean_fit, rows)
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""
-        return TreeModel(self._whole.start, self._whole.bins, self._forest(), self._fold_starts)
+        return TreeModel(self._mean_fit.start, self._mean_fit.bins, self._forest(), self._fold_starts)
 
-    def _forest_of(self, model: int) -> Forest:
-        """Return all trees of one model so far."""
-        return self.model().fold_model(model).forest
+    def _fold_forest(self, fold: int) -> Forest:
+        """Return all trees of the model of a fold so far."""
+        return self.model().fold_model(fold).forest
 
     def _forest(self) -> Forest:
         n_outputs = self._options.loss.n_outputs

@@ -45,7 +45,9 @@ class MemberModel(MemberSum):
 
     def _added(self, X: Any) -> Iterator[Floats]:
         for members, step in zip(self.members, self.steps, strict=True):
-            yield np.stack([step * np.asarray(one.predict(X), np.float64).reshape(-1) for one in members])
+            yield np.stack(
+                [step * np.asarray(member.predict(X), np.float64).reshape(-1) for member in members]
+            )
 
 
 @dataclass(eq=False)

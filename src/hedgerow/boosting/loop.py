@@ -176,7 +176,7 @@ class Checkpointer(Protocol):
     initial_losses: tuple[float, ...] | None
 
     def after_round(self, done: Round, snapshot: Callable[[], Any]) -> None:
-        """Store the fit if it is time; `snapshot` returns the result of the rounds so far."""
+        """Store the fit if it is due; `snapshot` returns the result of the rounds so far."""
 
     def finish(self, snapshot: Callable[[], Any]) -> None:
         """Store the fit after the last round."""
@@ -316,7 +316,7 @@ def _start_from_model(
     else:
         losses = rule.evaluate() if first_round else None
     if losses is not None:
-        before = (past[0].number if past else first_round) - 1
-        stopper(Round(before, options.n_rounds, 0.0, validation_loss=losses))
+        last_round = (past[0].number if past else first_round) - 1
+        stopper(Round(last_round, options.n_rounds, 0.0, validation_loss=losses))
         if checkpointer:
             checkpointer.initial_losses = losses

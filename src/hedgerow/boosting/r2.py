@@ -129,7 +129,7 @@ class R2Rule:
             step.gain_scale = alpha / int(learner.sample_sums[:, 0].sum())
         self.steps.append(step)
         self.statistics.add(step)
-        others = [self._predict(learner, one.rows) for one in self.evaluations if one.subset is None]
+        others = [self._predict(learner, rows.rows) for rows in self.evaluations if rows.subset is None]
         self._add_to_medians(predicted, others, iteration)
         train, n_leaves = None if self.train is None else self.train.error(), step.n_leaves
         step.compact()
@@ -166,7 +166,7 @@ class R2Rule:
     def _reject(self, mean: float, iteration: int) -> None:
         """Stop the fit, but keep the first member.
 
-        In a later round this is the usual end of R2, and no reason for a warning.
+        In a later round R2 usually ends this way, so that there is no warning.
         """
         self.stop_reason = _no_better_than_chance(mean, iteration)
         if iteration:
@@ -175,24 +175,24 @@ class R2Rule:
 
     def evaluate(self) -> tuple[float, ...]:
         """Return the mean absolute error of each evaluation set."""
-        return tuple(one.error() for one in self.evaluations)
+        return tuple(rows.error() for rows in self.evaluations)
 
     def _add_to_medians(self, predicted: Floats, others: Sequence[Floats], iteration: int) -> None:
         """Add a member to the medians; `others` are its predictions for the evaluation sets."""
         predictions, weights = iter(others), self.statistics.weights[: iteration + 1]
-        for one in (self.train, *self.evaluations):
-            if one is not None:
-                one.add(next(predictions) if one.subset is None else predicted[one.subset], weights)
+        for rows in (self.train, *self.evaluations):
+            if rows is not None:
+                rows.add(next(predictions) if rows.subset is None else predicted[rows.subset], weights)
 
-    # --- end of the fit, and rounds taken back
+    # --- end of the fit, and removed rounds
 
     def _has_ended(self) -> bool:
-        """Whether the last member is perfect, or is the only one and no better than chance."""
+        """Return whether the last member is perfect, or is the only one and no better than chance."""
         errors = self.statistics.errors
         return bool(errors) and not 0.0 < errors[-1] < 0.5 - CHANCE
 
     def is_finished(self) -> bool:
-        """Whether no round can follow; sets the reason."""
+        """Return whether no round can follow; set the reason."""
         if not self._has_ended():
             return False
         n_rounds, error = self.statistics.n_rounds, self.statistics.errors[-1]
@@ -212,16 +212,16 @@ class R2Rule:
     def _replay(self, model: Any, ensemble: MemberOutputs, *, medians: bool) -> None:
         alphas = self.statistics.weights[: -1 if self._has_ended() else None]  # the last one left D unchanged
         others = [
-            ensemble.member_predictions(model, one.rows)
-            for one in self.evaluations
-            if medians and one.subset is None
+            ensemble.member_predictions(model, rows.rows)
+            for rows in self.evaluations
+            if medians and rows.subset is None
         ]
         for iteration, predicted in enumerate(ensemble.member_predictions(model)):
             losses = self._losses(predicted)
             if losses is not None and iteration < len(alphas):
                 self._reweight(losses, alphas[iteration])
             if medians:
-                self._add_to_medians(predicted, [next(one) for one in others], iteration)
+                self._add_to_medians(predicted, [next(predictions) for predictions in others], iteration)
 
 
 def _perfect(n_rounds: int) -> str:
@@ -232,7 +232,8 @@ def _perfect(n_rounds: int) -> str:
 
 
 def _no_better_than_chance(mean: float, iteration: int) -> str:
-    kept = "the model has the rounds before it" if iteration else "the model has this round only"
+    remaining = "the model has the rounds before it" if iteration else "the model has this round only"
     return (
-        f"the weak learner has a mean loss of {mean:.3g} in round {iteration + 1}, and 1/2 is chance: {kept}"
+        f"the weak learner has a mean loss of {mean:.3g} in round {iteration + 1}, and 1/2 is chance: "
+        f"{remaining}"
     )

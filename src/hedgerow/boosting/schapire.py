@@ -2,13 +2,13 @@
 
     S = [ S1 | the rows outside S1, as h1 predicts them:  w w w w w w   r r r r r r r r r r r r r r ]
     S2 =                                                  w w w         r r r
-    S3 = those on which h1 and h2 disagree, of                  w w w         r r r r r r r r r r r
+    S3 = rows where h1 and h2 disagree, out of                  w w w         r r r r r r r r r r r
 
 (w: wrong, r: right). h1 is fitted to S1; h2 to S2, half of which h1 misclassifies, so that h1 is no better
 than chance on it; h3 to S3, where one of the two must be wrong. Half of the mistakes of h1 are not in S2:
-otherwise h1 would be right on all of S3, and h3 would learn to repeat h1. S2 has a larger share of the wrong
-rows than of the right ones, so that S3 has a few too many rows that h1 predicts correctly. Removing some of
-them would correct that, but fewer rows would be used, and on small tables h3 becomes worse.
+otherwise h1 would be right on all of S3, and h3 would learn to repeat h1. S2 has a larger fraction of the
+wrong rows than of the right ones, so that S3 has a few too many rows that h1 predicts correctly. Removing
+some of them would correct that, but fewer rows would be used, and on small tables h3 becomes worse.
 
 The vote: the prediction of h1 and h2 where they agree, else that of h3. This is the majority; with several
 classes h3 decides when all three differ.
@@ -29,7 +29,7 @@ from hedgerow.boosting.schapire_votes import (
     Hypothesis,
     VoteOfThree,
     WeakHypothesis,
-    share,
+    fraction_true,
     vote,
     weak_errors,
 )
@@ -37,17 +37,18 @@ from hedgerow.kernels.cpu.random import SCHAPIRE_SAMPLES, draw_rows
 from hedgerow.members import ConstantHypothesis, fit_member, indexable_rows, member_errors, take_rows
 
 MIN_HALF = 5  # rows in each half of S2: with fewer h2 learns nothing, and its vote makes the result worse
-TARGET_SHARE = 0.9  # share of S that should be used; the search of m1 aims at it
-ENOUGH, TOO_MANY = 0.88, 0.95  # shares that end the search; with more, S2 and S3 are smaller than necessary
+TARGET_FRACTION = 0.9  # fraction of S that should be used; the search for m1 aims at it
+ENOUGH, TOO_MANY = 0.88, 0.95  # the search ends in between; with more, S2 and S3 are smaller than necessary
 MAX_TRIALS = 5  # sizes of S1 that the search tries
 
 
 def amplified_error(error: float, depth: int = 1) -> float:
-    """Error of a vote of three whose members have this error, g(a) = 3 a^2 - 2 a^3, applied `depth` times.
+    """Return the error of a vote of three members with this error: 3 a^2 - 2 a^3, applied `depth` times.
 
-    If h1 has an error of at most a < 1/2 on the distribution, and h2 and h3 of at most a on theirs (half of
-    the weight where h1 is wrong; only where h1 and h2 disagree), the vote has an error of at most g(a) < a
-    (Schapire 1990). This holds for any number of classes and for the training rows as a distribution.
+    With g(a) = 3 a^2 - 2 a^3: if h1 has an error of at most a < 1/2 on the distribution, and h2 and h3 of at
+    most a on theirs (half of the weight where h1 is wrong; only where h1 and h2 disagree), the vote has an
+    error of at most g(a) < a (Schapire 1990). This holds for any number of classes and for the training rows
+    as a distribution.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class SampleLearner:
 
 
 def node_path(node: int) -> str:
-    """Name of a node: "h1.h3" is h3 of the vote that is h1. The root is 0, its members are 1, 2 and 3."""
+    """Return the name of a node: "h1.h3" is h3 of the vote h1. The root is 0, its members are 1 to 3."""
     names: list[str] = []
     while node:
         node, member = divmod(node - 1, 3)
@@ -156,7 +157,7 @@ class Shortage:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class SizeTrial:
     """h1 and h2 for one size of S1, their predictions for all of S, and the three samples."""
 
     samples: tuple[Integers, Integers, Integers]
@@ -172,17 +173,17 @@ class Trial:
 def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
     """Find m1, the size of S1, for which nearly all rows are used.
 
-    All rows of S1 are used, and a share of the others that depends little on m1: those that h1 misclassifies
-    or on which h1 and h2 disagree. Hence the number of used rows is nearly linear in m1 and passes through
-    (n_rows, n_rows). The next trial is where the line through the last one meets the target, or the middle
-    of the interval if that is outside; usually two or three trials are enough. If m1 left too few mistakes,
-    the next one leaves as many more rows as are required at the same error, but at least a third of the rows
-    stay in S1.
+    All rows of S1 are used, and a fraction of the others that depends little on m1: those that h1
+    misclassifies or on which h1 and h2 disagree. Hence the number of used rows is nearly linear in m1 and
+    passes through (n_rows, n_rows). The next trial is where the line through the last one meets the target,
+    or the middle of the interval if that is outside; usually two or three trials are enough. If m1 left too
+    few mistakes, the next one leaves as many more rows as are required at the same error, but at least a
+    third of the rows stay in S1.
 
     `attempt(size)` returns an object with `n_used`, or a `Shortage`. The result is the trial nearest to the
     target or None, and the last shortage or None.
     """
-    target = TARGET_SHARE * n_rows
+    target = TARGET_FRACTION * n_rows
     least, high = max(1, n_rows // 3), n_rows - 4 * MIN_HALF
     low = least
     size = min(max(low, 3 * n_rows // 4), high)
@@ -196,7 +197,7 @@ def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
             few = max(1, min(tried.n_wrong, tried.n_right))
             proposal = n_rows - math.ceil((n_rows - size) * 2.5 * MIN_HALF / few)
         else:
-            best = tried if best is None else min(best, tried, key=lambda one: abs(one.n_used - target))
+            best = tried if best is None else min(best, tried, key=lambda trial: abs(trial.n_used - target))
             if ENOUGH * n_rows <= tried.n_used <= TOO_MANY * n_rows:
                 break
             low, high = (size + 1, high) if tried.n_used < target else (low, size - 1)
@@ -214,7 +215,7 @@ def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
 class SchapireBooster:
     """Boosts a weak learner by three hypotheses, recursively.
 
-    first_share : m1 as a share of S, at every level; None to search it
+    first_share : m1 as a fraction of S, at every level; None to search for it
     log : called with the remaining depth and a line of text for every trial
     """
 
@@ -240,7 +241,7 @@ class SchapireBooster:
         return self._complete(task, trial)
 
     def _order(self, n_rows: int, node: int) -> Integers:
-        """Random order in which the samples are drawn from S."""
+        """Return the random order in which the samples are drawn from S."""
         draws = np.empty(n_rows, np.uint64)
         draw_rows(self.learner.seed, SCHAPIRE_SAMPLES, node, draws)
         return np.argsort(draws, kind="stable")
@@ -252,7 +253,7 @@ class SchapireBooster:
         with member_errors(self.learner.estimator, f"as {node_path(node)}, predicting {len(task.rows)} rows"):
             return member, member.predict(task.X)
 
-    def _attempt(self, task: "_Task", size: int) -> Trial | Shortage:
+    def _attempt(self, task: "_Task", size: int) -> SizeTrial | Shortage:
         """Fit h1 and h2 with an S1 of this size."""
         sample1 = np.sort(task.rows[task.order[:size]])
         first, predicted1 = self._member(task, 1, sample1)
@@ -266,9 +267,9 @@ class SchapireBooster:
             return shortage
         sample2 = np.sort(task.rows[np.concatenate([wrong[:half], right[:half]])])
         second, predicted2 = self._member(task, 2, sample2)
-        left = np.concatenate([wrong[half:], right[half:]])
-        sample3 = np.sort(task.rows[left[predicted1[left] != predicted2[left]]])
-        trial = Trial((sample1, sample2, sample3), (first, second), (predicted1, predicted2))
+        unused = np.concatenate([wrong[half:], right[half:]])
+        sample3 = np.sort(task.rows[unused[predicted1[unused] != predicted2[unused]]])
+        trial = SizeTrial((sample1, sample2, sample3), (first, second), (predicted1, predicted2))
         sizes = ", ".join(f"S{i} of {len(sample)}" for i, sample in enumerate(trial.samples, start=1))
         self.log(task.depth, f"{sizes} rows: {trial.n_used} of {len(task.rows)} are used")
         return trial
@@ -284,7 +285,7 @@ class SchapireBooster:
             task.rows, (first,), (task.rows, none, none), errors, float(errors[0]), float(errors[0]), reason
         )
 
-    def _complete(self, task: "_Task", trial: Trial) -> VoteOfThree:
+    def _complete(self, task: "_Task", trial: SizeTrial) -> VoteOfThree:
         """Fit h3 and create the vote."""
         reason = f"three hypotheses, learned from {trial.n_used} of {len(task.rows)} rows"
         third, predicted = trial.members[0], trial.predictions[0]
@@ -298,7 +299,7 @@ class SchapireBooster:
                 reason += f"; h{number} is constant, because its sample has one class only"
         predictions = [*trial.predictions, predicted]
         errors = weak_errors(task.y, predictions)
-        error = share(vote(predictions) != task.y)
+        error = fraction_true(vote(predictions) != task.y)
         worst = float(np.nanmax(errors))
         bound = amplified_error(worst) if worst < 0.5 else 1.0
         return VoteOfThree(task.rows, members, trial.samples, errors, error, bound, reason)

@@ -92,23 +92,23 @@ class VoteOfThree:
         """Class numbers by vote."""
         return vote(self.member_predictions(X))
 
-    def shares(self, X: Any, n_classes: int) -> Floats:
-        """Shares of the vote, (rows, classes); the predicted class always has the largest.
+    def vote_fractions(self, X: Any, n_classes: int) -> Floats:
+        """Return the fractions of the vote, (rows, classes); the predicted class always has the largest.
 
-        Every member has a third of the vote. If all three differ, h3, which then decides, has two fourths.
-        Of a vote within a vote only the result counts: the majority of all weak hypotheses may be another.
+        Every member has a third of the vote. If all three differ, h3 decides and has half of it. Of a vote
+        within a vote only the result counts: the majority of all weak hypotheses may differ from it.
         """
         inner = self.members[0]
         if len(self.members) == 1 and isinstance(inner, VoteOfThree):
-            return inner.shares(X, n_classes)
+            return inner.vote_fractions(X, n_classes)
         predictions = self.member_predictions(X)
         votes = np.zeros((len(predictions[0]), n_classes), np.int64)
         rows = np.arange(len(votes))
         for predicted in predictions:
             votes[rows, predicted] += 1
         votes[rows, predictions[-1]] += (votes.max(axis=1) == 1) & (len(predictions) == 3)
-        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return shares
+        fractions: Floats = votes / votes.sum(axis=1, keepdims=True)
+        return fractions
 
     def weak(self) -> Iterator[WeakHypothesis]:
         """The weak hypotheses, each once, from left to right."""
@@ -123,9 +123,9 @@ class VoteOfThree:
         shown = [f"{head}, bound {self.bound:.3f}"]
         for number, member in enumerate(self.members, start=1):
             again = number == 3 and member is self.members[0]
-            of_member = ["is h1"] if again else member.lines(f", error {self.errors[number - 1]:.3f}")
-            of_member[0] = f"h{number} {of_member[0]}"
-            shown += ["  " + line for line in of_member]
+            member_lines = ["is h1"] if again else member.lines(f", error {self.errors[number - 1]:.3f}")
+            member_lines[0] = f"h{number} {member_lines[0]}"
+            shown += ["  " + line for line in member_lines]
         return shown
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ Hypothesis = WeakHypothesis | VoteOfThree
 
 
 def vote(predictions: list[Integers]) -> Integers:
-    """The prediction of the first two where they agree, else that of the third; or of a single one."""
+    """Return the prediction of the first two where they agree, else that of the third; or of a single one."""
     if len(predictions) == 1:
         return predictions[0]
     first, second, third = predictions
@@ -144,15 +144,15 @@ def vote(predictions: list[Integers]) -> Integers:
 
 
 def weak_errors(y: Integers, predictions: list[Integers]) -> Floats:
-    """Errors of h1, h2 and h3, each on its own distribution over S; see `VoteOfThree`."""
+    """Return the errors of h1, h2 and h3, each on its own distribution over S; see `VoteOfThree`."""
     wrong = [predicted != y for predicted in predictions]
-    errors = [share(wrong[0])]
+    errors = [fraction_true(wrong[0])]
     if len(predictions) == 3:
-        halves = [share(wrong[1][half]) for half in (wrong[0], ~wrong[0]) if half.any()]
-        errors += [sum(halves) / len(halves), share(wrong[2][predictions[0] != predictions[1]])]
+        halves = [fraction_true(wrong[1][half]) for half in (wrong[0], ~wrong[0]) if half.any()]
+        errors += [sum(halves) / len(halves), fraction_true(wrong[2][predictions[0] != predictions[1]])]
     return np.array(errors + [math.nan] * (3 - len(errors)))
 
 
-def share(chosen: NDArray[np.bool_]) -> float:
-    """Fraction that is true; NaN if there are none."""
+def fraction_true(chosen: NDArray[np.bool_]) -> float:
+    """Return the fraction that is true; NaN if there are no values."""
     return int(np.count_nonzero(chosen)) / len(chosen) if len(chosen) else math.nan

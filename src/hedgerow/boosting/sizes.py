@@ -1,7 +1,7 @@
 """Sizes of a gradient boosting fit that follow from its table: the value "auto" of parameters.
 
     n_estimators="auto"    rounds, rate, folds, sampling and penalties follow from rows, outputs and task
-    n_estimators=100       100 rounds of one model: "auto" of all others is a fixed value
+    n_estimators=100       100 rounds of one model: every other "auto" is a fixed value
 
 They are functions of the shape of the table only, so that the same rows in memory, in files or on a cluster
 have the same model. `benchmarks/accuracy.py` is the study behind them.
@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 AUTO = "auto"
 _MAX_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
-_MAX_ROUNDS_FACTOR = 10  # for rates below that of "auto"
+_MAX_ROUNDS_FACTOR = 10  # for learning rates below that of "auto"
 MAX_ROUNDS = _MAX_ROUNDS * _MAX_ROUNDS_FACTOR
-MIN_ROWS = 32  # of validation; with fewer rows, the sizes are those of a number of rounds, 100
+MIN_ROWS = 32  # for validation; with fewer rows, the sizes are those of n_estimators=100
 _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
-_FOUR_FOLDS = 400_000  # of four; beyond, a tenth of the rows for validation loses little
+_FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
-_FEW_COLUMNS = 4  # that a node of several classes draws from, about
+_FEW_COLUMNS = 4  # about how many columns a node tries with several classes
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Parameters of these names, with the values for a number of rounds that is passed."""
+    """Parameters that may be "auto"; the defaults are those for a number of rounds that is passed."""
 
     learning_rate: float = 0.1
     min_samples_leaf: int = 20

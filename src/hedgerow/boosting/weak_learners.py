@@ -130,7 +130,7 @@ class RowWeights:
             )
 
     def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
-        """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
+        """Return weight and weight * target / largest as integers, for least squares; |target| <= largest."""
         # The inverse of a subnormal number overflows.
         scale, unit = WHOLE / self.sum(weight), min(1.0 / largest, sys.float_info.max) if largest else 0.0
         first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
@@ -155,9 +155,11 @@ class RowWeights:
         """
         factor = self.plain_factor if factor is None else factor
         out = np.empty(self.n_rows) if into is None else into
-        tops: list[float] = []
-        self._over_rows(lambda a, b: tops.append(fill_exponents(raw, classes, steepness, factor, out, a, b)))
-        shift = max(tops)
+        exponents: list[float] = []
+        self._over_rows(
+            lambda a, b: exponents.append(fill_exponents(raw, classes, steepness, factor, out, a, b))
+        )
+        shift = max(exponents)
         self._over_rows(lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
         return out, shift
 
@@ -293,8 +295,8 @@ class FittedTree:
     def apply(self, rows: Any) -> LeafIds:
         """Return the leaves of other rows, encoded by the ensemble, or of a `RowSubset`."""
         in_training = isinstance(rows, RowSubset)
-        found: LeafIds = self.leaf_ids[rows.numbers] if in_training else rows.leaf_ids(self.tree)
-        return found
+        leaf_ids: LeafIds = self.leaf_ids[rows.numbers] if in_training else rows.leaf_ids(self.tree)
+        return leaf_ids
 
 
 # --- directions in score space
@@ -315,8 +317,8 @@ def probability_directions(probabilities: Floats, floor: float) -> Floats:
     if len(logs) == 2:
         return np.asarray(0.5 * (logs[1:] - logs[:1]))
     mean = np.zeros(logs.shape[1])
-    for of_class in logs:  # in this order: np.mean may add in another
-        mean += of_class
+    for class_logs in logs:  # np.mean may add in another order
+        mean += class_logs
     directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
     return directions
 
@@ -327,7 +329,7 @@ def probability_directions(probabilities: Floats, floor: float) -> Floats:
 class Resampler:
     """Draws rows by their weights; a pure function of the seed, the round, the attempt and the target.
 
-    As many rows are drawn as there are training rows, where an integer weight counts as that many rows. They
+    The number of draws is the number of training rows; an integer weight counts as that many rows. They
     are drawn in the order of their values: neither the order of the rows matters, nor whether equal rows are
     copies or one row with a weight.
 
@@ -365,8 +367,8 @@ class WeakTreeLearner:
         if self.resampler is not None:
             self.resampler.start(iteration)
         return [
-            self._fit_classes(one, i) if isinstance(one, ClassTargets) else self._fit_numbers(one, i)
-            for i, one in enumerate(targets)
+            self._fit_classes(target, i) if isinstance(target, ClassTargets) else self._fit_numbers(target, i)
+            for i, target in enumerate(targets)
         ]
 
     def _fit_classes(self, targets: ClassTargets, index: int) -> FittedTree:

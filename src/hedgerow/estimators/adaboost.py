@@ -27,8 +27,8 @@ class AdaBoostClassifier(AdaBoostClassifierBase):
     ----------
     estimator : estimator, optional
         The weak learner: None for a `DecisionStump`, a hedgerow `DecisionTreeClassifier`, or any
-        scikit-learn classifier (for algorithm="gentle": regressor). A learner without `sample_weight` in its
-        fit is boosted by weighted resampling.
+        scikit-learn classifier (for algorithm="gentle": regressor). A learner whose `fit` has no
+        `sample_weight` is boosted by weighted resampling.
     n_estimators : int
         Maximum number of rounds.
     learning_rate : float
@@ -139,7 +139,7 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
     ----------
     estimator : regressor, optional
         The weak learner: None for a `DecisionTreeRegressor` with ``max_depth=3``, or any scikit-learn
-        regressor. A learner without `sample_weight` in its fit is boosted by weighted resampling.
+        regressor. A learner whose `fit` has no `sample_weight` is boosted by weighted resampling.
     learning_rate : float
         Shrinkage: the fraction of each step of the weights that is used.
     loss : {"linear", "square", "exponential"}
@@ -162,7 +162,7 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
     estimator_errors_ : array
         Weighted mean loss of every round, from 0 to 1; the fit stops at 1/2.
     edges_ : array
-        1/2 minus that.
+        1/2 minus `estimator_errors_`.
     history_ : dict of lists
         Number, seconds and leaves of every round; the mean absolute error of each evaluation set,
         "validation_loss", and with verbose > 0 that of the training rows, "train_loss".

@@ -69,8 +69,10 @@ class AdaBoostBase(BoostingBase):
 
     def _input_options(self) -> InputOptions:
         options = super()._input_options()
-        draws = bool(self.resample) or (self._has_members() and not accepts_weights(self._weak_learner()))
-        return replace(options, keep_row_keys=draws)
+        draws_rows = bool(self.resample) or (
+            self._has_members() and not accepts_weights(self._weak_learner())
+        )
+        return replace(options, keep_row_keys=draws_rows)
 
     def _categorical_features(self) -> Any:
         return None if self._has_members() else getattr(self._weak_learner(), "categorical_features", None)
@@ -239,11 +241,11 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         return self._rule().prediction_type
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
-        before = self._max_rounds if data.previous is not None else 0
+        previous_max = self._max_rounds if data.previous is not None else 0
         super()._set_fitted(result, data)
         self._set_rule(self._rule())
-        self._max_rounds = max(before, int(self.n_estimators))
-        grids = [getattr(getattr(one, "bin_edges", None), "hashes", None) for one in self._learners]
+        self._max_rounds = max(previous_max, int(self.n_estimators))
+        grids = [getattr(getattr(learner, "bin_edges", None), "hashes", None) for learner in self._learners]
         self.grid_hashes_ = next((hashes for hashes in grids if hashes is not None), None)
         largest = self._largest_margin(result.statistics.n_rounds)
         self.training_margins_ = score_margins(result.train.raw, result.train.classes, largest)
@@ -281,9 +283,11 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
             if votes:
                 members.append(self._as_classifier(model.forest.select(trees)))
                 continue
-            one_tree = [model.forest.select(range(tree, tree + 1)) for tree in trees]  # without its weight
-            found = [self._as_regressor(model, tree.with_values(tree.value / weight, 0)) for tree in one_tree]
-            members.append(found[0] if n_outputs == 1 else found)
+            single_trees = [model.forest.select(range(tree, tree + 1)) for tree in trees]
+            regressors = [
+                self._as_regressor(model, tree.with_values(tree.value / weight, 0)) for tree in single_trees
+            ]
+            members.append(regressors[0] if n_outputs == 1 else regressors)
         return members
 
     def _as_classifier(self, forest: Forest) -> DecisionStump | DecisionTreeClassifier:
@@ -292,11 +296,13 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         leaf = forest.left.reshape(n_outputs, -1)[0] == 0
         values = forest.value.reshape(n_outputs, -1)
         votes = (values[0] > 0).astype(np.int64) if n_outputs == 1 else np.argmax(values, axis=0)
-        shares = (np.arange(len(self.classes_))[:, np.newaxis] == votes) & leaf
+        probabilities = (np.arange(len(self.classes_))[:, np.newaxis] == votes) & leaf
         tree = forest.select(range(1))
-        trees = [tree.with_values(share.astype(np.float64), k) for k, share in enumerate(shares)]
+        trees = [
+            tree.with_values(probability.astype(np.float64), k) for k, probability in enumerate(probabilities)
+        ]
         joined = reduce(Forest.join, trees)
-        model = TreeModel(np.zeros(len(shares)), self.model_.bins, joined)
+        model = TreeModel(np.zeros(len(probabilities)), self.model_.bins, joined)
         learner = self._learners[-1]
         kind = DecisionStump if isinstance(learner, DecisionStump) else DecisionTreeClassifier
         return kind(**learner.get_params(deep=False))._set_model(model, self.schema_, self.classes_)  # noqa: SLF001
@@ -311,14 +317,14 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
 
     @property
     def hypothesis_class_(self) -> HypothesisClass:
-        """The class of hypotheses that the members are chosen from; a `TypeError` if it is not known."""
+        """The class of hypotheses that the members are chosen from; raises `NoVoteError` if it is unknown."""
         self._require_votes()
         classes = []
         for learner in self._learners:
             if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
                 raise NoVoteError(f"the members are of type {type(learner).__name__}, not trees of hedgerow")
             classes.append(HypothesisClass.of(learner.weak_rules(), self.model_.bins))
-        return max(classes, key=lambda one: (one.n_leaves, one.n_edges is None))
+        return max(classes, key=lambda item: (item.n_leaves, item.n_edges is None))
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the members and of pairs of members on rows that are not training rows.
@@ -345,13 +351,13 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         for start in range(0, len(classes), CHUNK_ROWS):
             rows = np.arange(start, min(start + CHUNK_ROWS, len(classes)))
             losses: Losses = np.empty((len(rows), self.n_estimators_), np.int16)
-            before = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(rows)))
+            previous = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(rows)))
             chunk = X if len(rows) == len(classes) else take_rows(X, rows)
             for number, raw in enumerate(self._staged_raw(chunk)):
-                added = raw - before
+                added = raw - previous
                 votes = added[0] > 0 if len(added) == 1 else np.argmax(added, axis=0)
                 losses[:, number] = STEPS * (votes != classes[rows])
-                before[:] = raw
+                previous[:] = raw
             yield losses
 
     # --- weights of rows

@@ -20,7 +20,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     Parameters
     ----------
     estimator : classifier, optional
-        Any classifier with the interface of scikit-learn, a pipeline, or one of Hedgerow; None for Hedgerow's
+        A Hedgerow classifier, or any other with the interface of scikit-learn, also a pipeline; None for
         `DecisionTreeClassifier` with ``max_depth=None``. Its `random_state` is set to another seed in every
         member.
     n_estimators : int
@@ -37,7 +37,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         Draw columns with replacement. Members then receive a data frame as an array, since a data frame
         cannot hold a column twice.
     voting : {"soft", "hard"}
-        Mean of the probabilities of the members, or the share of members that predict a class. Members
+        Mean of the probabilities of the members, or the fraction of members that predict a class. Members
         without `predict_proba` always vote for the class they predict.
     oob_score : bool or callable
         Compute the out-of-bag attributes. A function receives the labels and the out-of-bag predictions; True
@@ -98,7 +98,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     >>> model = BaggingClassifier(SVC(), n_estimators=20, oob_score=True, random_state=0).fit(X, y)
     >>> round(model.oob_score_, 3)
     0.917
-    >>> model.predict_proba(X[6:8])  # members without probabilities: shares of their votes
+    >>> model.predict_proba(X[6:8])  # members without probabilities: fractions of their votes
     array([[1. , 0. ],
            [0.8, 0.2]])
     """
@@ -134,7 +134,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         super()._set_fitted(result, data)
         values = self._member_estimator().get_params()
         edges = [value for name, value in values.items() if name.endswith("bin_edges")]
-        self.grid_hashes_ = next((one.hashes for one in edges if hasattr(one, "hashes")), None)
+        self.grid_hashes_ = next((grid.hashes for grid in edges if hasattr(grid, "hashes")), None)
 
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
@@ -148,7 +148,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Mean of the probabilities of the members, or shares of their votes.
+        """Mean of the probabilities of the members, or fractions of their votes.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class BaggingRegressor(RegressorBase, BaggingBase):
     Parameters
     ----------
     estimator : regressor, optional
-        Any regressor with the interface of scikit-learn, a pipeline, or one of Hedgerow; None for Hedgerow's
+        A Hedgerow regressor, or any other with the interface of scikit-learn, also a pipeline; None for
         `DecisionTreeRegressor` with ``max_depth=None``.
     oob_score : bool or callable
         Compute the out-of-bag attributes. A function receives the targets and the out-of-bag predictions;

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.members import FittedBagging, FittedMembers, JobRunner, MemberTask, fit_bagging
 from hedgerow.bagging.raw_table import RawTable
-from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_fraction
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
@@ -49,7 +49,7 @@ class BaggingBase(BaggedEnsemble):
 
     @abstractmethod
     def _member_estimator(self) -> Any:
-        """The estimator whose clones are the members."""
+        """Return the estimator whose clones are the members."""
 
     # --- fit
 
@@ -67,8 +67,8 @@ class BaggingBase(BaggedEnsemble):
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100.
             With ``bootstrap=True`` rows are drawn in proportion to their weights: an integer acts exactly as
-            that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False`` the
-            weights of the sampled rows are passed to the members, which must accept them.
+            that many copies of the row (but see `max_samples`), zero omits the row. With ``bootstrap=False``
+            the weights of the sampled rows are passed to the members, which must accept them.
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that stores the members so far, by default every minute (see `Checkpoint`). If it
             exists, the fit resumes from it: the model is the same as without interruption, bit for bit.
@@ -141,10 +141,10 @@ class BaggingBase(BaggedEnsemble):
         n_columns = table.shape[1]
         sampler = BootstrapSampler(
             pool,
-            count_or_share("max_samples", self.max_samples, pool.size, "rows to draw from"),
+            count_or_fraction("max_samples", self.max_samples, pool.size, "rows to draw from"),
             bool(self.bootstrap),
             n_columns,
-            count_or_share("max_features", self.max_features, n_columns, "columns of X"),
+            count_or_fraction("max_features", self.max_features, n_columns, "columns of X"),
             bool(self.bootstrap_features),
             _accepts_any_order(estimator),
             data.seed,
@@ -171,8 +171,8 @@ class BaggingBase(BaggedEnsemble):
 
     def _require_memory(self, table: RawTable, n_classes: int | None, sampler: BootstrapSampler) -> None:
         n_jobs, (n_rows, n_columns) = self._runner().n_concurrent, table.shape
-        stored = getattr(table.X, "nnz", None)  # values of a sparse matrix; an index beside each
-        share = 1.0 if stored is None else min(1.0, 2.0 * stored / max(1, n_rows * n_columns))
+        stored = getattr(table.X, "nnz", None)  # values of a sparse matrix; each has an index too
+        stored_fraction = 1.0 if stored is None else min(1.0, 2.0 * stored / max(1, n_rows * n_columns))
         size = FitSize(
             name=type(self).__name__, n_rows=n_rows, n_columns=n_columns, n_outputs=n_classes or 1,
             n_rounds=int(self.n_estimators),
@@ -180,14 +180,14 @@ class BaggingBase(BaggedEnsemble):
         samples = estimate_bagging(
             size,
             n_drawn=sampler.n_draws,
-            n_chosen=max(1, round(sampler.n_chosen * share)),
+            n_chosen=max(1, round(sampler.n_chosen * stored_fraction)),
             n_jobs=n_jobs,
             item_bytes=int(getattr(getattr(table.X, "dtype", None), "itemsize", 8)),
             oob=bool(self.oob_score),
         )
         members: list[dict[str, int]] = []
         estimator = self._member_estimator()
-        if isinstance(estimator, WeakTreeEstimator):  # others check for themselves, or not at all
+        if isinstance(estimator, WeakTreeEstimator):  # others may check their memory themselves
             member = FitSize(
                 name="", n_rows=sampler.n_draws, n_columns=sampler.n_chosen, max_bins=int(estimator.max_bins)
             )
@@ -272,7 +272,7 @@ class BaggingBase(BaggedEnsemble):
 
 
 def _accepts_any_order(estimator: Any) -> bool:
-    """Whether it is a Hedgerow tree that does not depend on column positions; see `BootstrapSampler`."""
+    """Return whether it is a Hedgerow tree that ignores column positions; see `BootstrapSampler`."""
     if not isinstance(estimator, WeakTreeEstimator):
         return False
     if estimator.bin_edges is not None and uses_positions(estimator.bin_edges):

@@ -1,4 +1,4 @@
-"""EnsembleBase: the base class of all estimators; it has the one `fit`.
+"""EnsembleBase: the base class of all estimators, with the steps that every fit has.
 
     check parameters -> (read a checkpoint) -> validate the input -> run the engine -> set attributes
 
@@ -14,7 +14,7 @@ documentation, and calls it. An estimator defines
 
 `_run` sets no attributes: a fit that fails leaves the estimator unchanged. `_set_fitted` is called once,
 after `_run`. With a checkpoint it is also called on copies of the estimator, with the results that the engine
-passes to `data.checkpointer`, so that it must not change anything but attributes of `self`.
+passes to `data.checkpointer`, so it must not change anything but attributes of `self`.
 """
 
 from abc import ABC, abstractmethod
@@ -74,7 +74,7 @@ def supports_dask(method: Method) -> Method:
 
 
 class FittedAttributesMixin:
-    """Mixin of estimators that files contain."""
+    """Mixin of estimators that model files can contain."""
 
     def _set_fitted_attributes(self, **values: Any) -> None:
         """Set fitted attributes to the values of a file; no other module sets any."""
@@ -144,7 +144,7 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
     def _set_fitted(self, result: Any, data: FitInput) -> None:
         """Set the fitted attributes."""
 
-    # --- the one fit
+    # --- fit
 
     def _fit(
         self,
@@ -197,12 +197,12 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
         """Add hashes of evaluation sets that influence the model; release targets of remote tables."""
         sets = data.evaluation_sets
         if data.row_fingerprints is not None and sets and self._uses_evaluation_sets(data):
-            for one in sets:
-                hashes = RowHashes.of(one.table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
+            for dataset in sets:
+                hashes = RowHashes.of(dataset.table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
                 data.row_fingerprints = data.row_fingerprints.with_hashes(hashes)
-        for one in (data.train, *sets):
-            if isinstance(one.table, RemoteTable):
-                one.table.discard_targets()
+        for dataset in (data.train, *sets):
+            if isinstance(dataset.table, RemoteTable):
+                dataset.table.discard_targets()
 
     # --- attributes of all estimators
 
@@ -223,9 +223,9 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
                 self.row_fingerprints_ = rows
             elif not resumed and hasattr(self, "row_fingerprints_"):
                 self.row_fingerprints_ = self.row_fingerprints_.joined_with(rows)
-        before = getattr(self, "data_fingerprints_", ()) if continues else ()
-        same = before[-1:] == (data.fingerprint,)
-        self.data_fingerprints_ = before if same else (*before, data.fingerprint)
+        previous = getattr(self, "data_fingerprints_", ()) if continues else ()
+        same = previous[-1:] == (data.fingerprint,)
+        self.data_fingerprints_ = previous if same else (*previous, data.fingerprint)
 
     # --- predictions
 
@@ -243,7 +243,7 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
     def _require_prediction_memory(
         self, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
     ) -> None:
-        """Raise MemoryError for predictions (rows, outputs) that are too large; few are not checked."""
+        """Raise MemoryError for predictions (rows, outputs) that are too large; skip small ones."""
         if n_rows * n_outputs > _MAX_UNCHECKED_PREDICTIONS:
             require_prediction_memory(type(self).__name__, n_rows, n_outputs, arrays, item_bytes)
 
@@ -263,12 +263,12 @@ class ScoreMixin:
     """Mixin with the score of classifiers and regressors, also of remote tables."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier; R² of a regressor, the share of the variance that it explains.
+        """Accuracy of a classifier; R² of a regressor, the fraction of the variance that it explains.
 
         Parameters
         ----------
         X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            Or rows in files, as `fit` takes them.
+            Or files, as in `fit`.
         y : array or Dask collection of shape (n_samples,)
             Or the name of a column, if X is in files.
         sample_weight : array or Dask collection of shape (n_samples,), optional
@@ -329,10 +329,10 @@ def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], max_step: floa
     array([-0.25])
     """
     if len(raw) == 1:
-        lead = np.where(classes == 1, raw[0], -raw[0])
+        difference = np.where(classes == 1, raw[0], -raw[0])
     else:
         rows = np.arange(len(classes))
         others = raw.copy()
         others[classes, rows] = -np.inf
-        lead = raw[classes, rows] - others.max(axis=0)
-    return np.asarray(np.clip(lead / (max_step or 1.0), -1.0, 1.0))  # without steps all margins are 0
+        difference = raw[classes, rows] - others.max(axis=0)
+    return np.asarray(np.clip(difference / (max_step or 1.0), -1.0, 1.0))  # without steps all margins are 0

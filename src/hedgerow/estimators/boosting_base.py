@@ -1,7 +1,7 @@
 """BoostingBase: gradient boosting and the AdaBoost family; BoostingClassifier: classifiers of raw scores.
 
-Both have rounds: a fit that may stop early, a history, scores after every round, importances. Raw scores have
-shape (outputs, rows), with one output for numbers and for two classes.
+Both fit in rounds and may stop early; they have a history, scores after every round, and importances. Raw
+scores have shape (outputs, rows), with one output for numbers and for two classes.
 """
 
 import abc
@@ -225,7 +225,8 @@ class BoostingBase(EnsembleBase, abc.ABC):
         Parameters
         ----------
         kind : {"gain", "split"}
-            The total gain of the splits on a column as a fraction of all, or their number.
+            "gain" is the total gain of the splits on a column, as a fraction of the gain of all splits;
+            "split" is the number of these splits.
 
         Returns
         -------
@@ -274,12 +275,12 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     _sign_decides: ClassVar[bool] = True  # the second of two classes is more probable for positive scores
 
     def _probabilities(self, raw: Floats) -> Floats:
-        """Return probabilities (rows, classes) of raw scores, by the link of a loss that is minimised."""
+        """Return probabilities (rows, classes) of raw scores, by the link of the loss."""
         return as_probabilities(self.loss_.link.inverse(raw))
 
     @abc.abstractmethod
     def _largest_margin(self, n_rounds: int) -> float:
-        """Return the largest possible lead of a label's score after `n_rounds` rounds."""
+        """Return the largest margin that is possible after `n_rounds` rounds, not normalised."""
 
     @supports_dask
     def decision_function(self, X: Any) -> Floats:
@@ -336,9 +337,9 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     def margins(self, X: Any, y: Any) -> Floats:
         """Normalised margins, from -1 (all votes against the label) to 1 (all votes for it), clipped.
 
-        For two classes y F(x) / sum of the largest values that each round can add; for votes that is the sum
-        of their weights. For more classes, the score of the label minus the largest score of another class,
-        divided by the largest possible difference.
+        For two classes, y F(x) divided by the sum of the largest values that each round can add; for votes,
+        this is the sum of their weights. For more classes, the score of the label minus the largest score of
+        another class, divided by the largest possible difference.
 
         Parameters
         ----------
@@ -381,12 +382,12 @@ def as_probabilities(means: Floats) -> Floats:
     return np.stack([1.0 - second, second], axis=1)
 
 
-def join_histories(before: HistoryDict, n_before: int, now: HistoryDict) -> HistoryDict:
-    """Join the history of the `n_before` rounds of a model and that of its warm start; NaN where missing."""
-    n_now = len(now.get("round", []))
+def join_histories(old: HistoryDict, n_old: int, new: HistoryDict) -> HistoryDict:
+    """Join the history of the `n_old` rounds of a model and that of its warm start; NaN where missing."""
+    n_new = len(new.get("round", []))
     joined = {}
-    for name in dict.fromkeys([*before, *now]):
-        old = before.get(name, [])[:n_before]
-        old = old + [math.nan] * (n_before - len(old))
-        joined[name] = old + now.get(name, [math.nan] * n_now)
+    for name in dict.fromkeys([*old, *new]):
+        values = old.get(name, [])[:n_old]
+        values = values + [math.nan] * (n_old - len(values))
+        joined[name] = values + new.get(name, [math.nan] * n_new)
     return joined

@@ -40,7 +40,7 @@ _ALLOWED = {
         lambda value: (
             isinstance(value, Collection)
             and not isinstance(value, str)
-            and all(isinstance(one, str) for one in value)
+            and all(isinstance(name, str) for name in value)
         ),
         "a list of names of types",
     ),
@@ -94,17 +94,17 @@ class Checkpoint:
     def of(cls, value: Any) -> "Checkpoint":
         """Return the checkpoint of a fit's parameter: a path or a `Checkpoint`."""
         if isinstance(value, Checkpoint):
-            found = value
+            checkpoint = value
         elif _ALLOWED["path"].test(value):
-            found = cls(value)
+            checkpoint = cls(value)
         else:
             raise TypeError(f"checkpoint={value!r} is not allowed: it must be {_FILE}, a Checkpoint or None")
-        path = Path(found.path)
+        path = Path(checkpoint.path)
         if path.is_dir() or not path.resolve().parent.is_dir():
             raise ValueError(
                 f"checkpoint={os.fspath(path)!r} is not allowed: it must be a file in a folder that exists"
             )
-        return found
+        return checkpoint
 
     def is_due(self, n_rounds: int, seconds: float) -> bool:
         """Return whether to write, this number of rounds and seconds after the last write."""
@@ -158,7 +158,7 @@ class FileCheckpointer:
         self._store.check(estimator)
         self._path = Path(self._checkpoint.path).absolute()  # a callback may change the working folder
         self._warm_start = getattr(estimator, "warm_start", None)
-        self._began = self._digest(estimator) if self._warm_start and _is_fitted(estimator) else None
+        self._initial_digest = self._digest(estimator) if self._warm_start and _is_fitted(estimator) else None
         self.model, self.resumed, self.past_rounds = copy.copy(estimator), False, list[Round]()
         self.initial_losses: tuple[float, ...] | None = None
         self._data: FitInput | None = None
@@ -166,7 +166,7 @@ class FileCheckpointer:
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, False
         if self._path.exists():
             self._resume(estimator)
-        self.from_model = self._began is not None
+        self.from_model = self._initial_digest is not None
 
     @property
     def _name(self) -> str:
@@ -196,9 +196,9 @@ class FileCheckpointer:
             raise ValueError(f"{self._name} is of a {type(stored).__name__}; {_ADVICE}")
         for name, old, new in different_parameters(stored, estimator):
             raise ValueError(f"{self._name} is of a fit with {name}={old!r}, now it is {new!r}; {_ADVICE}")
-        if self._began is not None and self._began == self._digest(stored):
-            self._began = self._notes["began"]  # the estimator holds the model of the checkpoint
-        if self._notes["began"] != self._began:
+        if self._initial_digest is not None and self._initial_digest == self._digest(stored):
+            self._initial_digest = self._notes["began"]  # the estimator holds the model of the checkpoint
+        if self._notes["began"] != self._initial_digest:
             raise ValueError(f"{self._name} is of a warm start from another model; {_ADVICE}")
         if hasattr(estimator, "n_estimators"):
             n_stored = stored.n_estimators_ if hasattr(stored, "n_estimators_") else len(stored.estimators_)
@@ -208,13 +208,13 @@ class FileCheckpointer:
 
     def _digest(self, model: Any) -> str:
         """Return the digest of a fitted model without attributes that rounds do not depend on."""
-        one = copy.copy(model)
-        one.n_estimators = 1
-        if hasattr(one, "stop_reason_"):
-            one.stop_reason_ = ""
-        for name in getattr(one, "_oob_names", ()):
-            vars(one).pop(name, None)
-        return self._store.digest(one)
+        plain = copy.copy(model)
+        plain.n_estimators = 1
+        if hasattr(plain, "stop_reason_"):
+            plain.stop_reason_ = ""
+        for name in getattr(plain, "_oob_names", ()):
+            vars(plain).pop(name, None)
+        return self._store.digest(plain)
 
     def check_data(self, data: FitInput) -> None:
         """Raise an error if the data are not those of the checkpoint."""
@@ -225,7 +225,7 @@ class FileCheckpointer:
             if data.target.classes is not None:
                 self._check_classes(self.model.classes_, data.target.classes)
         rows = _digests(data.fingerprint)
-        evaluations = [_digests(one) for one in data.evaluation_fingerprints]
+        evaluations = [_digests(fingerprint) for fingerprint in data.evaluation_fingerprints]
         if self._notes:
             others = [name for name, value in rows.items() if value != self._notes["rows"][name]]
             if self.resumed and not others and not _same_categories(self.model.schema_, data.schema):
@@ -234,14 +234,14 @@ class FileCheckpointer:
                 others.append("eval_set")
             if others:
                 raise ValueError(f"{self._name} is of a fit with another {' and '.join(others)}; {_ADVICE}")
-        first = int(getattr(self.model, "n_estimators_", 0)) if self._began else 0
-        digests = {"rows": rows, "evaluations": evaluations, "began": self._began}
+        first = int(getattr(self.model, "n_estimators_", 0)) if self._initial_digest else 0
+        digests = {"rows": rows, "evaluations": evaluations, "began": self._initial_digest}
         self._notes = {"first": first} | self._notes | digests
 
     def _check_classes(self, old: Any, new: Any) -> None:
         if old.dtype.newbyteorder("=") != new.dtype.newbyteorder("=") or not np.array_equal(old, new):
-            stored, now = (f"{reprlib.repr(one.tolist())} ({one.dtype})" for one in (old, new))
-            raise ValueError(f"{self._name} is of a fit with the labels {stored}, not {now}; {_ADVICE}")
+            stored, passed = (f"{reprlib.repr(labels.tolist())} ({labels.dtype})" for labels in (old, new))
+            raise ValueError(f"{self._name} is of a fit with the labels {stored}, not {passed}; {_ADVICE}")
 
     # --- called by the loop
 
@@ -258,15 +258,15 @@ class FileCheckpointer:
             self._write(snapshot())
 
     def _write(self, result: Any) -> None:
-        one = copy.copy(self.model)
-        one._set_fitted(result, self._data)  # noqa: SLF001 - a copy of the estimator
+        snapshot = copy.copy(self.model)
+        snapshot._set_fitted(result, self._data)  # noqa: SLF001 - a copy of the estimator
         if self._warm_start is not None:
-            one.warm_start = self._warm_start
+            snapshot.warm_start = self._warm_start
         losses = None if self.initial_losses is None else list(self.initial_losses)
-        notes = self._notes | {"seed": getattr(one, "_seed", None), "base": losses}
+        notes = self._notes | {"seed": getattr(snapshot, "_seed", None), "base": losses}
         try:
-            self._store.write(self._path, one, notes)
-        except OSError as error:  # the fit is worth more than its checkpoint
+            self._store.write(self._path, snapshot, notes)
+        except OSError as error:  # a failed write must not stop the fit
             warnings.warn(f"{self._name} could not be written, the fit continues: {error}", stacklevel=2)
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, True
 
@@ -342,12 +342,12 @@ def different_parameters(
     >>> different_parameters(a, b)
     [('max_depth', 3, 4)]
     """
-    before, now = old.get_params(deep=True), new.get_params(deep=True)
-    if isinstance(before.get("n_estimators"), str) != isinstance(now.get("n_estimators"), str):
+    old_values, new_values = old.get_params(deep=True), new.get_params(deep=True)
+    if isinstance(old_values.get("n_estimators"), str) != isinstance(new_values.get("n_estimators"), str):
         may_change = may_change - {"n_estimators"}  # other parameters follow from n_estimators="auto"
-    names = [name for name in dict.fromkeys([*now, *before]) if not _may_change(name, may_change)]
-    values = [(name, before.get(name), now.get(name)) for name in names]
-    return [one for one in values if not _is_not_stored(*one) and not _same(*one[1:])]
+    names = [name for name in dict.fromkeys([*new_values, *old_values]) if not _may_change(name, may_change)]
+    values = [(name, old_values.get(name), new_values.get(name)) for name in names]
+    return [entry for entry in values if not _is_not_stored(*entry) and not _same(*entry[1:])]
 
 
 def _may_change(name: str, may_change: frozenset[str]) -> bool:
@@ -387,8 +387,8 @@ def _as_plain_types(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        items = [(_as_plain_types(key), _as_plain_types(one)) for key, one in value.items()]
+        items = [(_as_plain_types(key), _as_plain_types(item)) for key, item in value.items()]
         return sorted(items, key=lambda item: repr(item[0]))
     if isinstance(value, AbstractSet):
-        return sorted(map(_as_plain_types, value), key=lambda one: (type(one).__name__, one))
-    return [_as_plain_types(one) for one in value] if isinstance(value, list | tuple | range) else value
+        return sorted(map(_as_plain_types, value), key=lambda item: (type(item).__name__, item))
+    return [_as_plain_types(item) for item in value] if isinstance(value, list | tuple | range) else value

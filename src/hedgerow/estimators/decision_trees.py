@@ -1,8 +1,9 @@
 """Weak learners as estimators: a stump, and small trees for classes and for numbers.
 
 They are fitted on their own, or passed to an ensemble as its `estimator`, which then grows them on codes that
-it computes once. A fitted one holds a `TreeModel` of a single tree. For classes every leaf has the share of
-each class in its weight, in one copy of the tree for each class; for numbers it has their mean.
+it computes once. A fitted estimator holds a `TreeModel`. For numbers it is a single tree, and the value of a
+leaf is the mean target. For classes there is one copy of the tree per class, and the value of a leaf is the
+fraction of its weight that the class has.
 """
 
 import abc
@@ -50,7 +51,7 @@ class WeakTreeEstimator(EnsembleBase, abc.ABC):
         y : array of shape (n_samples,)
             Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
-            From 0 to 1e100. A whole number equals that many copies of the row, zero no row.
+            From 0 to 1e100. A whole number equals that many copies of the row; zero omits the row.
         target : str, optional
             If X is in files, the name of the target column; y is then omitted.
 
@@ -115,7 +116,7 @@ class WeakTreeEstimator(EnsembleBase, abc.ABC):
 
 
 class ClassTree(ClassifierBase, WeakTreeEstimator):
-    """Base class of trees for classes: the leaves hold the shares of the classes."""
+    """Base class of trees for classes: the leaves hold the fractions of the classes."""
 
     def _grow(self, learner: WeakTreeLearner, data: FitInput) -> tuple[NDArray[np.void], Floats]:
         labels = np.asarray(data.target.classes)
@@ -123,13 +124,13 @@ class ClassTree(ClassifierBase, WeakTreeEstimator):
         (fitted,) = learner.fit([targets], 0)
         sums = fitted.sample_sums.T.astype(np.float64)
         total = sums[0].copy()
-        for of_class in sums[1:]:
-            total += of_class
+        for class_sums in sums[1:]:
+            total += class_sums
         return fitted.tree.nodes, np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Shares of the classes in the leaf of every row, (n_samples, n_classes)."""
+        """Fractions of the classes in the leaf of every row, (n_samples, n_classes)."""
         return np.ascontiguousarray(self._scores(X).T)
 
 
@@ -143,7 +144,7 @@ class DecisionStump(ClassTree):
     max_bins : int
         Maximum number of bins of a numeric column, up to 65,535. The stump is exact for a column with at most
         that many distinct values.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+    bin_edges : sequence of numbers, one such sequence or None per column, dict, or None
         Edges at which numeric columns are split; see the notes. None for quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
@@ -283,7 +284,7 @@ class DecisionTreeClassifier(ClassTree):
         Minimum fraction of the total weight in a leaf.
     max_bins : int
         Maximum number of bins of a numeric column, up to 65,535.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+    bin_edges : sequence of numbers, one such sequence or None per column, dict, or None
         Edges at which numeric columns are split; see the notes of `DecisionStump`. None for quantiles of the
         training rows.
     categorical_features : None, "from_dtype", mask, positions or names

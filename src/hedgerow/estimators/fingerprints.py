@@ -40,7 +40,7 @@ Hashes = NDArray[np.uint32]
 def table_keys(
     table: Table | RawTable, n_threads: int, *, rounded: bool = False
 ) -> tuple[Keys, Hashes | None]:
-    """64-bit hashes of the rows of any table, and with `rounded` short ones of the values as float32."""
+    """Return 64-bit hashes of the rows, and with `rounded` 32-bit hashes of their values as float32."""
     if isinstance(table, RemoteTable):
         return table.scan.keys, table.scan.rounded
     if isinstance(table, RawTable):
@@ -145,9 +145,9 @@ def digest(values: NDArray[Any], name: str) -> str:
     False
     """
     plain = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False))
-    found = hashlib.sha256(f"{name}{plain.shape}".encode())
-    found.update(plain.data.cast("B") if plain.size else b"")
-    return found.hexdigest()
+    sha256 = hashlib.sha256(f"{name}{plain.shape}".encode())
+    sha256.update(plain.data.cast("B") if plain.size else b"")
+    return sha256.hexdigest()
 
 
 # --- the rows of a classifier
@@ -218,14 +218,14 @@ class RowFingerprints:
         return np.isin(other, own)
 
     def chance_of_overlap(self, hashes: RowHashes) -> float:
-        """Return the probability that independent rows have at least as many values in common with these."""
+        """Return the probability that independent rows have at least as many values in common with them."""
         exact = _chance_of_common(self.hashes.exact, hashes.exact)
         return min(
             exact, _chance_of_common(self.hashes.rounded, hashes.rounded)
         )  # both are nearly always equal
 
     def chance_of_similarity(self, hashes: RowHashes) -> float:
-        """Return the probability that counts of frequent values are as similar.
+        """Return the probability that counts of frequent values in independent rows are at least as similar.
 
         It is small for a subset of these rows, and for stratified samples whose values determine the strata.
         """
@@ -233,7 +233,7 @@ class RowFingerprints:
 
 
 def _chance_of_common(old: Hashes, new: Hashes) -> float:
-    """Probability of at least as many values that occur among both old and new rows.
+    """Return the probability of at least as many values that occur among both old and new rows.
 
     If all rows come from one distribution, c rows of equal values are split between the two sets at random:
     both sets contain the value with probability 1 - f^c - (1 - f)^c, where f is the fraction of the old rows.
@@ -261,7 +261,7 @@ def _chance_of_common(old: Hashes, new: Hashes) -> float:
 
 
 def _chance_of_similarity(old: Hashes, new: Hashes) -> float:
-    """Probability of counts that are as similar, where each value occurs many times.
+    """Return the probability of counts that are at least as similar, where each value occurs many times.
 
     It uses the chi-squared statistic of the two columns of counts, which is too small for a subset of the old
     rows.
@@ -293,8 +293,7 @@ class RowFingerprintsMixin:
     def is_training_row(self, X: Any) -> NDArray[np.bool_]:
         """Return which rows hold the same values as a training row.
 
-        Rows are compared by 32-bit hashes: one in four thousand million pairs of different rows is
-        mistaken for equal.
+        Rows are compared by 32-bit hashes: one in four billion pairs of different rows is taken for equal.
 
         Parameters
         ----------
@@ -313,7 +312,7 @@ class RowFingerprintsMixin:
         return self.row_fingerprints_.contains(hashes)
 
     def chance_of_overlap(self, X: Any) -> float:
-        """Return the probability that new rows have as much in common with the training rows.
+        """Return the probability that new rows have at least as much in common with the training rows as X.
 
         A small value means that rows of X are not new. Rows may be equal by chance where columns have few
         values: if X is new, rows of equal values are split between the training rows and X at random. The

@@ -85,10 +85,10 @@ class ForestBase(BaggedEnsemble):
             regressors, which also accept (n_samples, n_outputs).
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100. With ``bootstrap=True`` rows are drawn in proportion to their weights, otherwise
-            the weights count in splits and leaves. Integers act exactly as that many copies of the rows, zero
-            as no row: a tree draws as many rows as there are copies, so that few are out of its bag. Weights
-            that are not all integers, or represent more than 16 copies per row, are proportions only, and a
-            tree draws as many rows as there are.
+            the weights count in splits and leaves. Integers act exactly as that many copies of the rows, and
+            zero omits the row: a tree draws as many rows as there are copies, so that few are out of its bag.
+            Weights that are not all integers, or represent more than 16 copies per row, are proportions only,
+            and a tree draws as many rows as there are.
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that stores the trees so far, by default every minute (see `Checkpoint`). If it
             exists, the fit resumes from it: the model is the same as without interruption, bit for bit.
@@ -122,7 +122,7 @@ class ForestBase(BaggedEnsemble):
         return self._with_oob_score(fitted, data)
 
     def _tree_weight(self, data: FitInput) -> Floats | None:
-        """Weights of rows within a tree: sample weights, unless rows are drawn by weight."""
+        """Return weights of rows within a tree: sample weights, unless rows are drawn by weight."""
         weight = data.train.sample_weight
         return None if self.bootstrap or weight is None or is_whole(weight) else weight
 
@@ -151,7 +151,7 @@ class ForestBase(BaggedEnsemble):
         )
 
     def _balances_trees(self) -> bool:
-        """Whether class weights are computed for every tree."""
+        """Return whether class weights are computed for every tree."""
         class_weight = getattr(self, "class_weight", None)
         return isinstance(class_weight, str) and class_weight == "balanced_subsample"
 
@@ -178,7 +178,7 @@ class ForestBase(BaggedEnsemble):
             )
 
     def _previous(self) -> FittedForest | None:
-        """The forest that a warm start adds trees to."""
+        """Return the forest that a warm start adds trees to."""
         if not self._is_warm_start():
             return None
         self._check_warm_start()
@@ -234,7 +234,7 @@ class ForestBase(BaggedEnsemble):
     def apply(self, X: Any) -> Integers:
         """Leaf of every row in every tree, as its number among the nodes of the tree.
 
-        The proximity of two rows is the share of trees in which they are in the same leaf.
+        The proximity of two rows is the fraction of trees in which they are in the same leaf.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class ForestBase(BaggedEnsemble):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each column in the decrease of impurity, averaged over the trees.
+        """Fraction of each column in the decrease of impurity, averaged over the trees.
 
         It is biased towards columns with many values, and measured on the training rows:
         `sklearn.inspection.permutation_importance` has neither fault and accepts these estimators.
@@ -278,10 +278,14 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         return factors if own is None else factors * own
 
     def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
-        before = self._caveats if self.warm_start else ()
+        previous_caveats = self._caveats if self.warm_start else ()
         weight = data.train.sample_weight
         is_weighted = weight is not None or self.class_weight is not None
-        self._caveats = out_of_bag_caveats(weight, self.class_weight, before) if is_weighted else before
+        self._caveats = (
+            out_of_bag_caveats(weight, self.class_weight, previous_caveats)
+            if is_weighted
+            else previous_caveats
+        )
         self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
         super()._set_fitted(result, data)
 
@@ -313,7 +317,7 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Mean over the trees of the class shares in the leaf of every row.
+        """Mean over the trees of the class fractions in the leaf of every row.
 
         Returns
         -------

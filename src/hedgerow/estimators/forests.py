@@ -46,14 +46,14 @@ class RandomForestClassifier(ForestClassifier):
         Weights of the classes, in splits and leaves. "balanced" gives all classes the same total weight among
         the training rows, "balanced_subsample" among the rows of every tree.
     max_samples : int, float or None
-        Rows drawn for a tree: a number (an integer, also of NumPy), a fraction, or None for as many as there
-        are.
+        Rows drawn for a tree: a number (an integer, also of NumPy), a fraction, or None for the number of
+        rows.
     monotonic_cst : sequence of -1, 0, 1, or dict by column name, or None
         1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, for the probability of the
         second of two classes.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+    bin_edges : sequence of numbers, one such sequence or None per column, dict, or None
         Bin edges of numeric columns, see the notes; None for edges at quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns that are split by sets of categories; None and "from_dtype" for those of a categorical dtype.
@@ -63,7 +63,7 @@ class RandomForestClassifier(ForestClassifier):
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     feature_importances_ : float64 array of shape (n_features,)
-        Share of each column in the decrease of impurity.
+        Fraction of each column in the decrease of impurity.
     oob_score_ : float
         Accuracy of the out-of-bag predictions, weighted as the rows are.
     oob_decision_function_ : float64 array of shape (n_samples, n_classes)

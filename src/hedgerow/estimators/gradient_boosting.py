@@ -328,7 +328,7 @@ def _count_held_out(data: FitInput) -> int:
 
 
 def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
-    """Return whether the columns coded by statistics are these; one of equal statistics has no edges."""
+    """Return whether these columns are coded by statistics; a column of equal statistics has no edges."""
     for column, is_coded in enumerate(bins.by_statistic.tolist()):
         source = column if bins.sources is None else int(bins.sources[column])
         if is_coded != (source in columns) and (is_coded or bins.n_bins[column] > 1):
@@ -354,8 +354,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     learning_rate_decay : float
         The rate of round t is `learning_rate * learning_rate_decay**t`; up to 1, which is constant.
     max_leaf_step : float, optional
-        Bound of the absolute leaf values before they are multiplied by the rate: for classes that Newton
-        steps would overshoot. None for no bound.
+        Bound of the absolute leaf values before they are multiplied by the rate; it is useful for classes,
+        where Newton steps can be too large. None for no bound.
     growth_policy : {"best_first", "symmetric"}
         With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
@@ -378,7 +378,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Noise with which the best splits of the columns of a node are compared; see Notes. 0 for none.
     sampling : {"uniform", "gradient", "bayesian"}
         How rows are drawn. With "gradient", two thirds of the fraction `subsample` ("auto": 0.3) are the rows
-        of the largest gradients, and the rest is drawn from the others and weighted to stand for them
+        of the largest gradients, and the rest is drawn from the other rows and weighted to represent them
         (GOSS). With "bayesian", each row that is drawn ("auto": all) has a random weight in each round.
     bagging_temperature : float
         Weights of "bayesian" are `(-log u)**bagging_temperature` with u uniform between 0 and 1: 0 for equal
@@ -393,8 +393,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Weight that is added to every category, which limits the influence of rare ones.
     max_categories_for_sets : int, optional
         Columns of more categories are split by the mean of the target, as numbers: the mean of a category is
-        smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets that of rows
-        drawn without it. Several classes have a mean each. None for sets in all columns.
+        smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets the mean of
+        other rows, drawn without it. With several classes, there is a mean for each. None for sets in all
+        columns.
     monotonic_cst : sequence or dict, optional
         1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
@@ -411,7 +412,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         trees, bins and constraints are then ignored.
     early_stopping : bool, "auto" or None
         Stop when the validation loss no longer falls; None does so if `n_estimators` is "auto", "auto" above
-        10,000 rows. Without, `n_estimators="auto"` is 100 rounds of one model.
+        10,000 rows. Without early stopping, `n_estimators="auto"` is 100 rounds of one model.
     validation_fraction : float
         Fraction of the training rows that is used for validation if there are no folds and no `eval_set`.
     n_iter_no_change, tol : int (or "auto"), float

@@ -194,13 +194,13 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
             )
 
     def _probabilities(self, raw: Floats) -> Floats:
-        """Return the probabilities of the cost; else the share of the votes for the second class."""
+        """Return the probabilities of the cost; else the fraction of the votes for the second class."""
         probability = getattr(self._fitted_cost, "probability", None)
         if probability is not None:
             second = np.asarray(probability(raw[0]), np.float64)
         else:
-            share = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
-            second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums may be rounded in another order
+            mean_vote = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
+            second = np.clip(0.5 + 0.5 * mean_vote, 0.0, 1.0)  # sums may be rounded in another order
         return np.stack([1.0 - second, second], axis=1)
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:

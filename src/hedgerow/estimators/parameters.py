@@ -1,4 +1,4 @@
-"""Parameters of estimators: what they may be, and those that refer to columns of X as arrays for the engines.
+"""Allowed values of parameters, and conversion of those that refer to columns of X to arrays.
 
 One line per parameter defines what is allowed, and the error message repeats it. Constraints and bin edges
 are also checked against the columns of X. `bin_edges` becomes one float64 array or None for every column:
@@ -156,7 +156,7 @@ def directions() -> Allowed:
         if not isinstance(v, Collection) or isinstance(v, str):
             return False
         values = v.values() if isinstance(v, Mapping) else v
-        return all(_is_number(one) and one in (-1, 0, 1) for one in values)
+        return all(_is_number(direction) and direction in (-1, 0, 1) for direction in values)
 
     return Allowed(test, "a sequence of -1, 0 and 1, one per column, or a dict of them by column name")
 
@@ -168,9 +168,9 @@ def groups() -> Allowed:
         if not isinstance(v, Collection) or isinstance(v, str | Mapping):
             return False
         sets = list(v)
-        if not all(isinstance(one, Collection) and not isinstance(one, str) for one in sets):
+        if not all(isinstance(columns, Collection) and not isinstance(columns, str) for columns in sets):
             return False
-        return all(integer(0).test(column) for one in sets for column in one)
+        return all(integer(0).test(column) for columns in sets for column in columns)
 
     return Allowed(test, "a sequence of sets of column numbers")
 
@@ -285,7 +285,7 @@ def edges_by_column(bin_edges: Any, schema: Schema, max_bins: int) -> list[Float
         return None
     if isinstance(bin_edges, Mapping):
         entries = _by_key(bin_edges, schema)
-    elif _is_one(bin_edges):
+    elif _is_single_sequence(bin_edges):
         edges = _read(bin_edges, "bin_edges", max_bins)
         return [edges if categories is None else None for categories in schema.categories]
     else:
@@ -309,10 +309,10 @@ def uses_positions(bin_edges: Any) -> bool:
     """
     if isinstance(bin_edges, Mapping):
         return not all(isinstance(key, str) for key in bin_edges)
-    return bin_edges is not None and not _is_one(bin_edges)
+    return bin_edges is not None and not _is_single_sequence(bin_edges)
 
 
-def _is_one(bin_edges: Any) -> bool:
+def _is_single_sequence(bin_edges: Any) -> bool:
     """Return whether it is one sequence of numbers, not a sequence of sequences."""
     return not any(entry is None or _is_series(entry) for entry in bin_edges)
 
@@ -344,9 +344,9 @@ def _column_of(key: Any, bin_edges: Mapping[Any, Any], schema: Schema) -> int:
             )
         return int(key)
     if schema.names is None:
-        named = [one for one in bin_edges if isinstance(one, str)]
+        names = [name for name in bin_edges if isinstance(name, str)]
         raise ValueError(
-            f"bin_edges names the columns {named}, but X has no column names; pass their positions"
+            f"bin_edges names the columns {names}, but X has no column names; pass their positions"
         )
     if key not in schema.names:
         raise ValueError(
@@ -367,7 +367,7 @@ def _of_column(entry: Any, column: int, schema: Schema, max_bins: int) -> Floats
 
 def _read(entry: Any, label: str, max_bins: int) -> Floats:
     """Validate edges and return them as a float64 array, a copy."""
-    if not _is_series(entry) or any(_is_series(one) for one in entry):
+    if not _is_series(entry) or any(_is_series(value) for value in entry):
         raise ValueError(f"{label} is {reprlib.repr(entry)}; it must be a sequence of numbers or None")
     values = entry.tolist() if hasattr(entry, "tolist") else list(entry)
     edges = np.array([_as_float(value) for value in values], np.float64)
@@ -376,9 +376,9 @@ def _read(entry: Any, label: str, max_bins: int) -> Floats:
         raise ValueError(
             f"{label} holds {values[bad[0]]!r} at position {bad[0]}; edges must be finite numbers"
         )
-    falls = np.flatnonzero(edges[1:] <= edges[:-1])
-    if falls.size:
-        low, high = edges[falls[0] : falls[0] + 2].tolist()
+    not_rising = np.flatnonzero(edges[1:] <= edges[:-1])
+    if not_rising.size:
+        low, high = edges[not_rising[0] : not_rising[0] + 2].tolist()
         raise ValueError(f"{label} holds {high} after {low}; edges must be strictly rising")
     if len(edges) >= max_bins:
         raise ValueError(

@@ -74,7 +74,7 @@ def open_remote(
 
 def _check_no_target(X: Any, target: Any) -> None:
     if target is not None:
-        if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
+        if isinstance(X, list | tuple) and X and all(isinstance(path, str | os.PathLike) for path in X):
             raise ValueError(f"X is a {type(X).__name__} of paths: pass hedgerow.Stream(X)")
         raise ValueError(
             f"target={target!r} is for an X in files or on a cluster; X is a {type(X).__name__}: pass y"
@@ -103,8 +103,8 @@ def require_in_memory(X: Any, name: str, target: Any = None) -> None:
     TypeError: estimator=SVC() needs rows in memory: X must be an array or a data frame; got a str
     """
     if isinstance(X, RemoteInput) or is_dask(X) or open_stream(X) is not None:
-        own = X.source if isinstance(X, RemoteInput) else X
-        kind = f"Dask {type(own).__name__}" if is_dask(own) else type(own).__name__
+        source = X.source if isinstance(X, RemoteInput) else X
+        kind = f"Dask {type(source).__name__}" if is_dask(source) else type(source).__name__
         raise TypeError(f"{name} needs rows in memory: X must be an array or a data frame; got a {kind}")
     _check_no_target(X, target)
 
@@ -127,13 +127,14 @@ def predict_stream(
 
 
 def score_remote(model: Any, metric: Metric, X: Any, y: Any, sample_weight: Any) -> float | None:
-    """Return the score of rows of which something is in files or a Dask collection, else None."""
+    """Return the score if X, y or sample_weight is in files or a Dask collection, else None."""
     if isinstance(y, str) and (stream := open_stream(X)) is not None:
         return _score_stream(model, metric, stream, y, sample_weight)
-    if not any(is_dask(one) for one in (X, y, sample_weight)):
+    if not any(is_dask(value) for value in (X, y, sample_weight)):
         return None
     predicted, labels, weights = (
-        np.asarray(one.compute()) if is_dask(one) else one for one in (model.predict(X), y, sample_weight)
+        np.asarray(value.compute()) if is_dask(value) else value
+        for value in (model.predict(X), y, sample_weight)
     )
     return float(metric(labels, predicted, sample_weight=weights))
 
@@ -148,12 +149,12 @@ def _score_stream(model: Any, metric: Metric, stream: Stream, y: str, sample_wei
     others = [y] if sample_weight is None else [y, sample_weight]
     names = model.schema_.names if stream.columns is None else stream.columns
     batches = replace(stream, columns=None if names is None else [*names, *others]).tables(None)
-    found: list[list[Any]] = [[], [], []]
+    columns: list[list[Any]] = [[], [], []]
     for batch in batches:
-        found[0].append(model.predict(batch.drop_columns(others)))
-        for values, name in zip(found[1:], others, strict=False):
+        columns[0].append(model.predict(batch.drop_columns(others)))
+        for values, name in zip(columns[1:], others, strict=False):
             values.append(batch[name].to_numpy())
-    predicted, labels, *weights = (np.concatenate(values) for values in found if values)
+    predicted, labels, *weights = (np.concatenate(values) for values in columns if values)
     return float(metric(labels, predicted, sample_weight=weights[0] if weights else None))
 
 
@@ -177,7 +178,7 @@ def dask_predict(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: d
     names = string_names(list(X.columns)) if kind == "DataFrame" else None
     schema = model.schema_
     check_same_columns(names, X.shape[1], schema, type(model).__name__)
-    sent, unnamed = _light(model), (names is None) != (schema.names is None)
+    sent, unnamed = _prediction_copy(model), (names is None) != (schema.names is None)
     if unnamed:  # the warning has been issued once: the tasks use neither names of the model nor of the rows
         sent.schema_ = replace(schema, names=None)
     empty = _predict_no_rows(sent, name, args, kwargs)
@@ -198,12 +199,12 @@ def _predict_no_rows(model: Any, method: str, args: tuple[Any, ...], kwargs: dic
         numbers = np.empty((0, n_outputs))
         return classes[:0] if classes is not None else numbers[:, 0] if n_outputs == 1 else numbers
     if method in _BY_CLASS and classes is not None and not (args or kwargs):
-        shares = np.empty((0, len(classes)))
-        return shares[:, 0] if method == "decision_function" and len(classes) == 2 else shares
+        probabilities = np.empty((0, len(classes)))
+        return probabilities[:, 0] if method == "decision_function" and len(classes) == 2 else probabilities
     unnamed = copy.copy(model)
     unnamed.schema_ = replace(model.schema_, names=None)  # as the row has none
-    found: NDArray[Any] = getattr(unnamed, method)(np.zeros((1, model.n_features_in_)), *args, **kwargs)
-    return found[:0]
+    prediction: NDArray[Any] = getattr(unnamed, method)(np.zeros((1, model.n_features_in_)), *args, **kwargs)
+    return prediction[:0]
 
 
 def _array(
@@ -217,9 +218,9 @@ def _array(
     zeros = (0,) * (empty.ndim - 1)
     graph = _graph_of([delayed, *blocks])
     graph |= {(name, number, *zeros): (task, block.key, delayed.key) for number, block in enumerate(blocks)}
-    whole = require_extra("dask.highlevelgraph", extra="dask").HighLevelGraph.from_collections(name, graph)
+    layers = require_extra("dask.highlevelgraph", extra="dask").HighLevelGraph.from_collections(name, graph)
     sizes = (lengths, *((n,) for n in empty.shape[1:]))
-    return require_extra("dask.array", extra="dask").Array(whole, name, sizes, meta=empty)
+    return require_extra("dask.array", extra="dask").Array(layers, name, sizes, meta=empty)
 
 
 def _graph_of(delayed: list[Any]) -> dict[Any, Any]:
@@ -228,7 +229,7 @@ def _graph_of(delayed: list[Any]) -> dict[Any, Any]:
     Graphs of data frames made by `from_delayed` have aliases with wrong keys, and Arrays made of them cannot
     be computed: such aliases are replaced.
     """
-    graphs = {id(graph): graph for graph in (one.__dask_graph__() for one in delayed)}
+    graphs = {id(graph): graph for graph in (value.__dask_graph__() for value in delayed)}
     tasks: dict[Any, Any] = {}
     for graph in graphs.values():
         for key, task in dict(graph).items():
@@ -237,17 +238,17 @@ def _graph_of(delayed: list[Any]) -> dict[Any, Any]:
     return tasks
 
 
-def _light(model: Any) -> Any:
+def _prediction_copy(model: Any) -> Any:
     """Return a shallow copy of a model without attributes that predictions do not need."""
-    light = copy.copy(model)
+    reduced = copy.copy(model)
     for name in _OMITTED:
-        vars(light).pop(name, None)
-    draws = vars(light).get("_sampler")
-    if isinstance(draws, BootstrapSampler):  # predictions need the columns only
-        light._sampler = replace(draws, pool=_NO_ROWS)  # noqa: SLF001 - of the same package
-    if hasattr(light, "n_jobs"):
-        light.n_jobs = 1
-    return light
+        vars(reduced).pop(name, None)
+    sampler = vars(reduced).get("_sampler")
+    if isinstance(sampler, BootstrapSampler):  # predictions need the columns only
+        reduced._sampler = replace(sampler, pool=_NO_ROWS)  # noqa: SLF001 - of the same package
+    if hasattr(reduced, "n_jobs"):
+        reduced.n_jobs = 1
+    return reduced
 
 
 def _predict_partition(
@@ -267,5 +268,5 @@ def _predict_partition(
         return empty
     if unnamed and hasattr(rows, "set_axis"):
         rows = rows.set_axis(range(rows.shape[1]), axis=1)
-    found: NDArray[Any] = getattr(model, method)(rows, *args, **kwargs)
-    return found
+    prediction: NDArray[Any] = getattr(model, method)(rows, *args, **kwargs)
+    return prediction

@@ -24,10 +24,10 @@ from hedgerow.table import Schema
 class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
     """Boosting by three hypotheses (Schapire 1990), for two or more classes.
 
-    h1 is fitted to S1, a random part of the training rows S. h2 is fitted to S2, rows outside S1 half of
-    which h1 misclassifies; S2 has half of the mistakes of h1. h3 is fitted to S3, those of the remaining
-    rows on which h1 and h2 disagree. The prediction is that of h1 and h2 where they agree, else that of h3:
-    the majority; with more than two classes h3 decides when all three differ.
+    h1 is fitted to S1, a random part of the training rows S. h2 is fitted to S2, rows outside S1, half of
+    which h1 misclassifies; S2 has half of the mistakes of h1. h3 is fitted to S3, those of the remaining rows
+    on which h1 and h2 disagree. The prediction is that of h1 and h2 where they agree, else that of h3: the
+    majority; with more than two classes h3 decides when all three differ.
 
     Rows outside S1 on which h1 and h2 agree are in no sample. The better h1 is, the more there are, and the
     smaller S2 and S3 are. The size of S1 is chosen such that nine tenths of the rows are used. The search
@@ -41,8 +41,8 @@ class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
         Depth of the recursion: 1 for three weak hypotheses; 2 for three votes of three, nine weak hypotheses;
         and so on, up to 10. The samples shrink quickly: a larger depth requires many more rows.
     first_share : float, optional
-        The size of S1 as a fraction of the rows, at every level; None to search it. With a smaller fraction,
-        such as 1/3, fewer rows are used, but S2 and S3 are larger.
+        The size of S1 as a fraction of the rows, at every level; None to search for it. With a smaller
+        fraction, such as 1/3, fewer rows are used, but S2 and S3 are larger.
     random_state : int, RandomState or None
         Seed of the order in which rows are drawn, and of random weak learners. The model is a pure function
         of it and of the data.
@@ -63,8 +63,8 @@ class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
     n_estimators_ : int
         Number of weak learners.
     errors_ : float64 array of shape (3,)
-        Of the outermost vote: the error of h1 on S; of h2 on S weighted so that half of the weight is where
-        h1 is wrong; of h3 on the rows of S on which h1 and h2 disagree. NaN where there are none.
+        Errors of the members of the outermost vote: of h1 on S; of h2 on S, weighted so that h1 is wrong on
+        half of the weight; of h3 on the rows of S on which h1 and h2 disagree, NaN if there are none.
     training_error_, training_error_bound_ : float
         The error of the vote on S, and its upper bound 3 a^2 - 2 a^3 if the largest of `errors_` is a < 1/2;
         else the bound is 1. See `hedgerow.boosting.schapire.amplified_error`.
@@ -198,19 +198,19 @@ class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Shares of the vote.
+        """Fractions of the vote.
 
-        Each of the three outermost hypotheses has a third of the vote; if all three differ, h3, which then
-        decides, has two fourths. So the predicted class always has the largest share; with two classes it is
-        2/3 or 1. The votes of deeper weak hypotheses are not counted: a majority of majorities may have fewer
-        of them. h1 alone has the whole vote.
+        Each of the three outermost hypotheses has a third of the vote; if all three differ, h3 decides and
+        has half of it. So the predicted class always has the largest fraction; with two classes it is 2/3 or
+        1. The votes of deeper weak hypotheses are not counted: a majority of majorities may have fewer of
+        them. h1 alone has the whole vote.
 
         Returns
         -------
         float64 array of shape (n_samples, n_classes)
         """
         self._read(X)
-        return self.hypothesis_.shares(X, len(self.classes_))
+        return self.hypothesis_.vote_fractions(X, len(self.classes_))
 
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:

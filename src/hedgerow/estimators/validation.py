@@ -237,8 +237,8 @@ def validate_fit_input(
         )
     if options.check_target is not None:
         options.check_target(train.y, target)
-    for i, one in enumerate(_evaluation_tuples(eval_set)):
-        dataset = _read_evaluation_set(f"eval_set[{i}]", one, data, options)
+    for i, passed in enumerate(_evaluation_tuples(eval_set)):
+        dataset = _read_evaluation_set(f"eval_set[{i}]", passed, data, options)
         data.evaluation_sets.append(dataset)
         if has_checkpoint:
             data.evaluation_fingerprints.append(_fingerprints(dataset, target, options)[0])
@@ -270,11 +270,11 @@ def _fingerprints(
     table: Any = data.table
     keys, rounded = table_keys(table, options.n_threads, rounded=options.hash_rows)
     fingerprint = DataFingerprint.of(keys, table.n_columns, data.y, data.sample_weight)
-    kept = keys if options.keep_row_keys else None
+    row_keys = keys if options.keep_row_keys else None
     if not options.hash_rows or rounded is None or target.n_classes is None:
-        return fingerprint, None, kept
+        return fingerprint, None, row_keys
     hashes = RowHashes(short(keys), rounded, table.dtype == np.float32)
-    return fingerprint, RowFingerprints.of(hashes, data.y, target.n_classes, data.sample_weight), kept
+    return fingerprint, RowFingerprints.of(hashes, data.y, target.n_classes, data.sample_weight), row_keys
 
 
 # --- evaluation sets and callbacks
@@ -290,7 +290,7 @@ def _evaluation_tuples(eval_set: Any) -> list[tuple[Any, Any, Any]]:
             f"eval_set is a {type(eval_set).__name__} of another form; it must be (X, y), "
             "(X, y, sample_weight) or a list of such tuples"
         )
-    return [(*one, None) if len(one) == 2 else one for one in sets]
+    return [(*passed, None) if len(passed) == 2 else passed for passed in sets]
 
 
 def _read_evaluation_set(
@@ -315,9 +315,10 @@ def _read_evaluation_set(
 def _validate_callbacks(callbacks: Any) -> list[Callback]:
     if callbacks is None:
         return []
-    if not isinstance(callbacks, Sequence) or not all(callable(one) for one in callbacks):
+    if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
         raise TypeError(f"callbacks={callbacks!r} is not allowed: it must be a list of callables or None")
-    for one in callbacks:
-        if isinstance(one, type):  # calling it would make an object, which is true
-            raise TypeError(f"callbacks holds the class {one.__name__}: pass an object, {one.__name__}(...)")
+    for callback in callbacks:
+        if isinstance(callback, type):  # calling it would make an object, which is true
+            name = callback.__name__
+            raise TypeError(f"callbacks holds the class {name}: pass an object, {name}(...)")
     return list(callbacks)

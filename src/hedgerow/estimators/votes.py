@@ -27,10 +27,10 @@ _BALANCED = "class_weight='balanced' depends on the labels of all rows, also of 
 
 
 class VoteMargins(RowFingerprintsMixin):
-    """Mixin of classifiers whose probabilities are shares of a vote; it comes before the base class."""
+    """Mixin of classifiers whose probabilities are fractions of a vote; it comes before the base class."""
 
     def margins(self, X: Any, y: Any) -> Floats:
-        """Share of the vote for the label minus the largest share of another class.
+        """Fraction of the vote for the label minus the largest fraction of another class.
 
         Parameters
         ----------
@@ -42,8 +42,8 @@ class VoteMargins(RowFingerprintsMixin):
         float64 array of shape (n_samples,)
             From -1 to 1; negative where the vote is wrong.
         """
-        shares = self.predict_proba(X)  # type: ignore[attr-defined]
-        return score_margins(np.ascontiguousarray(shares.T), self._class_numbers(y, len(shares)), 1.0)
+        fractions = self.predict_proba(X)  # type: ignore[attr-defined]
+        return score_margins(np.ascontiguousarray(fractions.T), self._class_numbers(y, len(fractions)), 1.0)
 
 
 # --- bagging and forests
@@ -149,7 +149,7 @@ class WeightedVote(VoteMargins):
         Parameters
         ----------
         weights : array of shape (n_estimators,)
-            None negative, not all zero; they are scaled to sum 1.
+            Numbers >= 0, not all zero; they are scaled to sum 1.
 
         Returns
         -------
@@ -184,14 +184,14 @@ class WeightedVote(VoteMargins):
 
 
 def squeeze_outputs(means: Floats) -> Floats:
-    """Means (rows, outputs) as (rows,) if there is one output."""
+    """Return means (rows, outputs) as (rows,) if there is one output."""
     return means[:, 0] if means.shape[1] == 1 else means
 
 
 def out_of_bag_caveats(
     sample_weight: Floats | None, class_weight: Any = None, before: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Reasons why out-of-bag rows may not be like new ones; `before` are those of earlier members.
+    """Return reasons why out-of-bag rows may not be like new ones; `before` are those of earlier members.
 
     >>> out_of_bag_caveats(np.array([1.0, 1.0])), len(out_of_bag_caveats(np.array([1.0, 2.0]), "balanced"))
     ((), 2)

@@ -76,7 +76,7 @@ class DeepTarget:
         n_draws: int = 1,
         bits: int = WEIGHT_BITS,
     ) -> "DeepTarget":
-        """Classes, with weights as integers of `bits` bits, such that no sum overflows."""
+        """Make targets of classes, with weights as integers of `bits` bits, such that no sum overflows."""
         none = np.empty((len(classes), 0), np.int64)
         dtype = np.uint8 if n_classes <= 256 else np.uint32
         own = np.empty(0, np.int64) if weight is None else _integers(_scaled(weight), bits, n_draws)
@@ -86,7 +86,7 @@ class DeepTarget:
     def of_numbers(
         cls, y: Floats, centre: Floats, rows: RowNumbers, n_draws: int, weight: Floats | None
     ) -> "DeepTarget":
-        """Numbers (n, outputs) of the rows in use, rounded so that no sum of `n_draws` of them overflows."""
+        """Make targets of numbers (n, outputs), rounded so that no sum of `n_draws` of them overflows."""
         moved = np.zeros_like(y)
         moved[rows] = y[rows] - centre
         own = np.empty(0, np.int64)
@@ -95,9 +95,9 @@ class DeepTarget:
             own = _integers(weight, WEIGHT_BITS)
             rounded = own / _steps(weight, WEIGHT_BITS)  # with the exact weights, means would be wrong
             moved *= rounded[:, np.newaxis]
-        top = float(np.abs(moved).max(initial=0.0))
+        largest = float(np.abs(moved).max(initial=0.0))
         bits = _SUM_BITS - max(1, n_draws).bit_length()
-        shift = 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)
+        shift = 0 if largest == 0 else min(bits - math.frexp(largest)[1], 1000)
         numbers = np.rint(np.ldexp(moved, shift)).astype(np.int64)
         same, unit = numbers, math.ldexp(1.0, -shift)
         if weight is not None:
@@ -112,7 +112,7 @@ class DeepTarget:
         return self.classes.size > 0
 
     def values(self, raw: Floats) -> Floats:
-        """Leaf values from means in steps."""
+        """Return leaf values from means in steps."""
         if self.is_classes:
             return raw
         raw *= self.unit
@@ -127,12 +127,12 @@ def _scaled(weight: Floats) -> Floats:
 
 
 def _steps(weight: Floats, bits: int) -> float:
-    """Steps of a weight of 1, a power of two, such that the sum is about 2**bits."""
+    """Return the steps of a weight of 1, a power of two, such that the sum is about 2**bits."""
     return math.ldexp(1.0, bits - math.frexp(math.fsum(weight))[1])
 
 
 def _integers(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
-    """Weights as integers, at least 1 for a positive weight.
+    """Return weights as integers, at least 1 for a positive weight.
 
     The largest weight, just below 1, may occur `n_draws` times in a tree.
     """
@@ -175,8 +175,8 @@ class DeepGrower:
         self.target, self.options, self.seed, self._keep_rows = target, options, seed, keep_rows
         self._writes_rows = keep_rows or (target.y is not None and not direction.size)
         weighted = target.own.size > 0 or class_factors
-        few = options.min_leaf == 1 and options.min_split == 2  # any positive weight is enough
-        self._counts_draws = weighted and not (target.is_classes and few)
+        has_no_minimum = options.min_leaf == 1 and options.min_split == 2  # any positive weight is enough
+        self._counts_draws = weighted and not (target.is_classes and has_no_minimum)
         self._n_rows, self._most_rows = len(codes.by_row), min(len(codes.by_row), n_draws)
         if not target.own.all():
             self._most_rows = self._n_rows  # see `grow`: a tree may use all rows
@@ -220,7 +220,7 @@ class DeepGrower:
         )
 
     def _leaf_values(self, n_values: int, weight: Integers) -> Floats:
-        """Class shares, or means within the range of the targets of a leaf and within monotonic bounds."""
+        """Return class fractions, or means within the range of the targets of a leaf and monotonic bounds."""
         target, tree = self.target, self._tree
         if target.y is None or self._columns.direction.size:
             return target.values(tree.values[:n_values].copy())
@@ -228,15 +228,16 @@ class DeepGrower:
         rows = tree.leaf_rows[: starts[-1]]
         weights, means = weight[rows].astype(np.float64), np.empty((n_values, target.n_outputs))
         for output, numbers in enumerate(target.y.T):
-            inside = numbers[rows]
-            mean = leaf_means(inside, weights, starts)
-            low, high = (bound.reduceat(inside, starts[:-1]) for bound in (np.minimum, np.maximum))
+            leaf_targets = numbers[rows]
+            mean = leaf_means(leaf_targets, weights, starts)
+            low, high = (bound.reduceat(leaf_targets, starts[:-1]) for bound in (np.minimum, np.maximum))
             means[:, output] = np.clip(mean, low, high)
         return means
 
     def _kernel_rules(self, total: int, number: int) -> DeepRules:
         options = self.options
-        share = options.min_weight_fraction * (1.0 - 2.0**-40)  # a fraction of 1/3 of three rows is one row
+        # the factor allows for rounding: 1/3 of three rows must be one row
+        min_fraction = options.min_weight_fraction * (1.0 - 2.0**-40)
         unit = 1.0
         if not self.target.is_classes:  # impurity is the mean over the outputs
             unit = self.target.unit / self.target.n_outputs
@@ -250,7 +251,7 @@ class DeepGrower:
             max_leaves=_UNLIMITED if options.max_leaves is None else options.max_leaves,
             min_split=options.min_split,
             min_rows=options.min_leaf,
-            min_weight=math.ceil(share * total),
+            min_weight=math.ceil(min_fraction * total),
             columns_per_node=options.columns_per_node,
             min_gain=options.min_gain * total / unit if options.min_gain > 0 else -math.inf,
             random_cuts=int(options.random_cuts),
@@ -258,7 +259,7 @@ class DeepGrower:
             tree=number,
         )
 
-    # --- memory, of which a tree uses only what it needs
+    # --- memory for the largest tree
 
     @cached_property
     def _tree(self) -> DeepTree:

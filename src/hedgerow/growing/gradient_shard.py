@@ -1,6 +1,6 @@
 """A shard of the rows of a gradient boosting fit: codes by row, targets, scores, statistics.
 
-    codes    uint8 (rows, stride)     no bundled columns; also by column if memory allows: that is faster
+    codes    uint8 (rows, stride)     no bundled columns; also by column if memory allows, which is faster
     y        float64 or uint8 (rows,) uint8 for the numbers of classes
     raw      float64 (outputs, rows)  scores of the ensemble so far
     packed   int64 (outputs, rows)    statistics of this round
@@ -37,7 +37,7 @@ _NO_WEIGHT, _NO_COPIES = np.empty(0), np.empty(0, np.int64)
 
 
 def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -> Codes:
-    """Codes (rows, stride) as the kernels take them, every column stored alone; also by column, or not."""
+    """Return codes (rows, stride) for the kernels, every column stored alone; `by_column` adds a copy."""
     alone = np.full(bins.n_columns, -1, np.int64)
     columns = np.empty((bins.n_columns, len(by_row) if by_column else 0), CODE)
     if by_column:
@@ -97,8 +97,8 @@ class GradientShard:
         self._stored = np.empty(0, np.int64)
         self._scratch = np.zeros(int(self.codes.offsets[-1]), np.int64)
         self._no_histogram = np.empty((2, 0), np.int64)
-        # Histograms of one tree. To allocate them for each call would cost more than to compute them where
-        # freed memory is returned to the system at once, as Dask configures its workers.
+        # Histograms of one tree. Allocating them for each call would take longer than computing them if freed
+        # memory is returned to the system at once, as on Dask workers.
         self._pool = np.empty(
             (max(1, _POOL_BYTES // (16 * len(self._scratch))), 2, len(self._scratch)), np.int64
         )
@@ -144,15 +144,15 @@ class GradientShard:
 
     def _add_by_traversal(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
         if len(rows):
-            found = np.empty(len(rows), np.int32)
-            find_nodes(self.codes.by_row, nodes, rows, found)
-            self.raw[output, rows] += nodes["value"][found]
+            leaf_ids = np.empty(len(rows), np.int32)
+            find_nodes(self.codes.by_row, nodes, rows, leaf_ids)
+            self.raw[output, rows] += nodes["value"][leaf_ids]
 
     def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
         """Return the leaf of every row."""
-        found = np.empty(self.n_rows, np.uint8 if len(nodes) <= 256 else np.int32)
-        find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), found)
-        return found, ()
+        leaf_ids = np.empty(self.n_rows, np.uint8 if len(nodes) <= 256 else np.int32)
+        find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), leaf_ids)
+        return leaf_ids, ()
 
     def scores(self) -> tuple[Floats, Sums]:
         """Return the scores of all rows, (outputs, rows)."""
@@ -175,10 +175,10 @@ class GradientShard:
     # --- statistics
 
     def pack_statistics(self, bits: Integers) -> tuple[tuple[Floats, int, Integers], Sums]:
-        """Compute and pack the statistics with powers of two that are a guess.
+        """Compute and pack the statistics with guessed powers of two.
 
         bits : int64 (outputs, 2), the powers. Returns the largest gradient and hessian (outputs, 2), how many
-        are not finite, and the counts of `pack` (outputs, 3), which are of use if the guess was right.
+        are not finite, and the counts of `pack` (outputs, 3), which are valid if the guess was right.
         """
         n_outputs = len(self.raw)
         if self.packed.shape != (n_outputs, self.n_rows):
@@ -193,9 +193,9 @@ class GradientShard:
                 bad += n_bad
                 tops[k] = max(tops[k, 0], top_g), max(tops[k, 1], top_h)
                 g_scale, h_scale = 2.0 ** float(bits[k, 0]), 2.0 ** float(bits[k, 1])
-                found = pack(*own, g_scale, h_scale, self.packed[k, a:b], 0, b - a)
-                steps[k, :2] += found[:2]
-                steps[k, 2] = min(steps[k, 2], found[2])
+                packed_sums = pack(*own, g_scale, h_scale, self.packed[k, a:b], 0, b - a)
+                steps[k, :2] += packed_sums[:2]
+                steps[k, 2] = min(steps[k, 2], packed_sums[2])
         return (tops, bad, steps), ()
 
     def widen_statistics(self, output: int, g_bits: int, h_bits: int) -> tuple[int, Sums]:
@@ -204,8 +204,8 @@ class GradientShard:
         for a, gradient, hessian, weight, copies in self._gradients():
             b = a + gradient.shape[1]
             scales = 2.0 ** float(g_bits), 2.0 ** float(h_bits)
-            found = spread(gradient[output], hessian[output], weight, copies, *scales, wide[a:b], 0, b - a)
-            least = min(least, int(found))
+            smallest = spread(gradient[output], hessian[output], weight, copies, *scales, wide[a:b], 0, b - a)
+            least = min(least, int(smallest))
         self.wide[output] = wide
         return least, ()
 

@@ -45,7 +45,7 @@ _PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit in
 _WIDE_BITS = 40
 _SUM_BITS = 62  # of a wide sum
 _MAX_COPIES = 2.0**46  # of all rows: times 2**16 steps, or 65,535 bins, that is below 2**63
-_FINE_MEAN = 32  # packed steps the mean gradient and hessian must span, a row counting at most 1024
+_FINE_MEAN = 32  # minimum mean of gradients and hessians in packed steps, with at most 1024 per row
 _MIN_PACKED_BLOCK_ROWS = 1024  # widening more often than this costs more than unpacked sums
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 _POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
@@ -61,8 +61,8 @@ def is_whole(sample_weight: Floats) -> bool:
     >>> is_whole(np.array([1.0, 3.0])), is_whole(np.array([1.0, 0.5])), is_whole(np.full(10, 2.0**40))
     (True, False, False)
     """
-    few = sample_weight.max() < 2**31 and sample_weight.sum() < _MAX_COPIES
-    return bool(few and np.all(sample_weight == np.floor(sample_weight)))
+    is_small = sample_weight.max() < 2**31 and sample_weight.sum() < _MAX_COPIES
+    return bool(is_small and np.all(sample_weight == np.floor(sample_weight)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,13 +135,13 @@ class Quantiser:
     def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
         """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
         tops = self._over_rows(largest, gradient, hessian)
-        top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
+        largest_g, largest_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
             raise FloatingPointError(NOT_FINITE)
-        g_bits, h_bits = packed_bits(top_g, top_h)
+        g_bits, h_bits = packed_bits(largest_g, largest_h)
         sums = self._over_rows(pack, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._packed)
         steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
-        wide = wide_bits((top_g, top_h), steps, self.n_copies, self._packed_block_rows)
+        wide = wide_bits((largest_g, largest_h), steps, self.n_copies, self._packed_block_rows)
         if wide is None:
             least = min(s[2] for s in sums)
             return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
@@ -297,18 +297,18 @@ class GrowthOptions:
         gradient, hessian, n = sums
         if gradient == 0 or hessian == 0:
             return rules
-        left = n * exp(-self.learning_rate * (rules.tree // self.n_outputs))
+        decayed = n * exp(-self.learning_rate * (rules.tree // self.n_outputs))
         scale = gradient / (math.sqrt(n) * math.sqrt(hessian))
-        return rules._replace(noise=self.random_strength * scale * (left / (1.0 + left)))
+        return rules._replace(noise=self.random_strength * scale * (decayed / (1.0 + decayed)))
 
 
-def count_of_fraction(fraction: float, whole: int) -> int:
+def count_of_fraction(fraction: float, count: int) -> int:
     """Return a fraction of a count, rounded up, at least 1.
 
     >>> count_of_fraction(0.5, 7), count_of_fraction(0.01, 7)
     (4, 1)
     """
-    return max(1, min(whole, math.ceil(fraction * whole)))
+    return max(1, min(count, math.ceil(fraction * count)))
 
 
 @dataclass(eq=False)
@@ -340,11 +340,11 @@ class GrownTree:
 
     def set_value_nodes(self, rules: Rules) -> None:
         """Set `value_nodes` of a symmetric tree."""
-        enough = (self.nodes["count"] >= rules.min_count) & (self.nodes["hessian"] >= rules.min_hessian)
-        found = np.arange(len(self.nodes))
-        for number in np.flatnonzero(~enough[1:]).tolist():  # parents come first
-            found[number + 1] = found[number // 2]
-        self.value_nodes = found[self.leaves]
+        is_large = (self.nodes["count"] >= rules.min_count) & (self.nodes["hessian"] >= rules.min_hessian)
+        value_nodes = np.arange(len(self.nodes))
+        for number in np.flatnonzero(~is_large[1:]).tolist():  # parents come first
+            value_nodes[number + 1] = value_nodes[number // 2]
+        self.value_nodes = value_nodes[self.leaves]
 
     @property
     def values(self) -> Floats:
@@ -361,7 +361,7 @@ class TreeGrower:
             raise ValueError("the table must be encoded by row for growing; use encode(for_growing=True)")
         self.table, self.options, self.team = table, options, team
         n_values = table.n_rows * table.n_columns
-        self.n_threads = max(1, min(team.n_members, n_values // _VALUES_PER_THREAD))
+        self.n_threads = max(1, min(team.n_threads, n_values // _VALUES_PER_THREAD))
         n_leaves = options.max_leaves(table.n_rows)
         self._work = make_workspace(
             table.codes, n_leaves, options.groups.shape[1], self.n_threads, is_complete=options.symmetric
@@ -389,11 +389,11 @@ class TreeGrower:
 
     def _sums(self, statistics: Statistics, n: int) -> tuple[int, int, int]:
         """Return the sums of `sum_statistics` over the rows of the tree."""
-        found: list[Any] = []
+        block_sums: list[Any] = []
         rows = self._work.rows
-        self.team.over_rows(n, lambda a, b: found.append(sum_statistics(statistics, rows, a, b)))
-        first, second, third = (sum(one) for one in zip(*found, strict=True))
-        return first, second, third
+        self.team.over_rows(n, lambda a, b: block_sums.append(sum_statistics(statistics, rows, a, b)))
+        gradient, hessian, count = (sum(values) for values in zip(*block_sums, strict=True))
+        return gradient, hessian, count
 
 
 def slots_for(n_leaves: int, entries: int, *, is_complete: bool = False) -> int:

@@ -7,10 +7,10 @@
         split it, search its children
 
 Growth is best first: the node to split next is known only when its predecessor is split, and a call takes
-longer than a search. Nodes are therefore partitioned before their turn: open ones, the best first, half as
-many as leaves are left to grow. The rows of a node that is not split in the end are in another order, which
-has no effect. A tree of 31 leaves takes about as many calls as it is deep, not 30. The same kernels choose
-the splits as in memory (`hedgerow.kernels.cpu.frontier`), so that the tree is the same.
+longer than a search. Open nodes are therefore partitioned in advance, the best first, half as many as there
+are leaves to grow. If a node is not split in the end, the new order of its rows has no effect. A tree of 31
+leaves takes about as many calls as it is deep, not 30. The same kernels choose the splits as in memory
+(`hedgerow.kernels.cpu.frontier`), so that the tree is the same.
 """
 
 import math
@@ -57,7 +57,8 @@ class PartitionedNode:
     left: int  # the identifier of its left child in the shards; that of the right child is the next
     # (4,): rows and copies that went left; whether the histograms of the left and right child are present
     counts: Integers
-    histograms: tuple[Integers, Integers]  # of the children, (2, entries); for an absent one, the other
+    # of the children, (2, entries); an absent one is replaced by the other
+    histograms: tuple[Integers, Integers]
 
 
 class ShardedGrower:
@@ -117,10 +118,10 @@ class ShardedGrower:
         splits = np.ascontiguousarray(nodes["split"][numbers])
         _, (counts, histograms) = self.shards.call("split_nodes", identifiers, splits, sides)
         counts, first = np.hstack([counts, sides]), 0
-        for i, one in enumerate(chosen):
+        for i, candidate in enumerate(chosen):
             n_present = int(counts[i, 2] + counts[i, 3])
             own = histograms[first : first + n_present] if n_present else self._zeros
-            self._partitioned[one] = PartitionedNode(int(lefts[i]), counts[i], (own[0], own[-1]))
+            self._partitioned[candidate] = PartitionedNode(int(lefts[i]), counts[i], (own[0], own[-1]))
             first += n_present
 
     def _sides(self, numbers: Integers, rules: Rules, *, is_last: bool) -> Integers:
@@ -137,7 +138,7 @@ class ShardedGrower:
     def _search_with_counts(self, number: int, rules: Rules) -> int:
         """Search a node again whose best split leaves too few rows on a side; return the node to split next.
 
-        The best column is searched again with exact counts, until the best one is one that was.
+        The best column is searched again with exact counts, until the best one has been searched in this way.
         """
         work, nodes, codes = self._work, self._nodes, self._codes
         frontier, memory, identifier = work.frontier, work.histograms, int(self._identifiers[number])
@@ -198,7 +199,9 @@ class RoundGrower:
     """Grows the trees of boosting rounds on shards that have their own scores.
 
     In a round it finds the powers of two that gradients are scaled by, starts a tree, grows it, and sends its
-    leaf values with the next call. Its state are guesses and the last tree; any round can be its first.
+    leaf values with the next call. Its state is the guessed powers and the last tree; it can start with any
+    round.
+
     n_rows, n_copies : training rows, and the copies they count.
     packed_block_rows : rows whose packed statistics may be added up before the sum is widened.
     shrink : called with the nodes of a tree and the number of the round, multiplies the values by the rate.
@@ -226,7 +229,7 @@ class RoundGrower:
         self._unsent: tuple[Any, ...] | None = None  # a tree whose values the shards have not received yet
 
     def send_leaf_values(self) -> None:
-        """Let all shards add the values of the last tree to their scores."""
+        """Send the values of the last tree to all shards, which add them to their scores."""
         if self._unsent is not None:
             unsent, self._unsent = self._unsent, None
             self.shards.call("add_leaf_values", *unsent)
@@ -282,8 +285,11 @@ class RoundGrower:
         return root
 
     def _statistics(self, output: int, tops: Floats, packed: list[Any]) -> RowStatistics:
-        """Return the units of the statistics; if the packed ones are too coarse, have them widened."""
-        steps = sum(int(one[2][output, 0]) for one in packed), sum(int(one[2][output, 1]) for one in packed)
+        """Return the units of the statistics; request unpacked ones if the packed ones are too coarse."""
+        steps = (
+            sum(int(shard[2][output, 0]) for shard in packed),
+            sum(int(shard[2][output, 1]) for shard in packed),
+        )
         top_g, top_h = tops.tolist()
         wide = wide_bits((top_g, top_h), steps, self._n_copies, self._packed_block_rows)
         self._is_wide = wide is not None
@@ -291,7 +297,7 @@ class RoundGrower:
             smallest, _ = self.shards.call("widen_statistics", output, *wide)
             return _units(*wide, min(smallest))
         g_bits, h_bits = self._bits[output]
-        return _units(int(g_bits), int(h_bits), min(int(one[2][output, 2]) for one in packed))
+        return _units(int(g_bits), int(h_bits), min(int(shard[2][output, 2]) for shard in packed))
 
 
 def _units(g_bits: int, h_bits: int, smallest: int) -> RowStatistics:

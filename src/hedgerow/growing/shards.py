@@ -17,25 +17,25 @@ from numpy.typing import NDArray
 from hedgerow._typing import Integers
 
 Sums = tuple[Integers, ...]
-Range = tuple[int, int]  # rows from the first to before the second
+Range = tuple[int, int]  # a first row, and the row after the last
 Result = TypeVar("Result")
 
 _MAX_FAILURES = 20
 
 
-class ShardsLost(Exception):  # noqa: N818 - no error: the fit continues
+class ShardsLost(Exception):  # noqa: N818 - not an error: the fit continues
     """Some shards were lost and created again; the caller must restore the state of all shards.
 
-    All of them, because it is unknown which shards completed the last call.
+    The state of all shards is restored because it is unknown which of them completed the last call.
     """
 
 
 class ShardFactory(Protocol):
-    """Creates a shard. It is sent to where the rows are, so it must be picklable."""
+    """Creates a shard. It is sent to the processes that hold the rows, so it must be picklable."""
 
     @property
     def by_row(self) -> bool:
-        """Whether codes are (rows, stride) as `hedgerow.binning.aligned_rows`, or (columns, rows)."""
+        """Whether codes are (rows, stride) as in `hedgerow.binning.aligned_rows`, or (columns, rows)."""
 
     @property
     def row_bytes(self) -> int:
@@ -73,7 +73,7 @@ class ShardFailureCounter:
         self._n = 0
 
     def retry(self, call: Callable[[], Result], on_failure: Callable[[], None]) -> Result:
-        """Call a function of shards until none is lost meanwhile; `on_failure` restores their state."""
+        """Call a function of shards until none is lost during the call; `on_failure` restores their state."""
         while True:
             try:
                 result = call()
@@ -103,7 +103,7 @@ class LocalShards:
     ...     def count(self, times):
     ...         return "done", (np.array([self.n * times]),)
     >>> bounds = [(0, 3), (3, 10)]
-    >>> shards = LocalShards([Counter(*one) for one in bounds], bounds)
+    >>> shards = LocalShards([Counter(*rows) for rows in bounds], bounds)
     >>> shards.call("count", 2)
     (['done', 'done'], (array([20]),))
     >>> shards.close()
@@ -141,7 +141,7 @@ class LocalShards:
 
 
 def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
-    """Ranges of about equal length, none of them empty.
+    """Return ranges of about equal length, none of them empty.
 
     >>> split_range(5, 12, 3), split_range(0, 1, 4)
     ([(5, 7), (7, 9), (9, 12)], [(0, 1)])
@@ -151,14 +151,14 @@ def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
 
 
 def sum_results(results: Iterable[tuple[Any, Sums]]) -> tuple[list[Any], Sums]:
-    """The own results of several shards as a list, and the sums of their integers as int64."""
+    """Return the results of several shards as a list, and the sums of their integers as int64."""
     own_results: list[Any] = []
     total: Sums = ()
     for own, sums in results:
         own_results.append(own)
         if not total:  # no other code uses these arrays: add in place
-            total = tuple(np.require(one, np.int64, "W") for one in sums)
+            total = tuple(np.require(array, np.int64, "W") for array in sums)
             continue
-        for whole, one in zip(total, sums, strict=True):
-            np.add(whole, one, out=whole)
+        for array, added in zip(total, sums, strict=True):
+            np.add(array, added, out=array)
     return own_results, total

@@ -8,8 +8,8 @@ Weights, classes and scores of all rows are in this process. A tree is grown wit
 
 A histogram is int64 (channels, entries), the codes of all columns one after the other; see
 `hedgerow.kernels.cpu.weak`. This process searches the splits with the kernels for rows in memory, so that the
-tree is the same, bit for bit. Shards hold no state that cannot be sent again: after `ShardsLost` the tree is
-started again.
+tree is the same, bit for bit. All state of a shard can be sent again: after `ShardsLost` the tree is started
+again.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ from hedgerow.kernels.cpu.weak import Sample, fill_columns, search_filled
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
-_KEPT_BYTES = 1 << 28  # of histograms of open leaves; beyond, both children are requested
+_KEPT_BYTES = 1 << 28  # of histograms of open leaves; above this, both children are requested
 _ENTRIES_PER_THREAD = 60_000  # below which a second thread does not pay off in a search
 _ALL_ROWS = np.empty(0, np.uint32)
 _NO_CLASSES = -1
@@ -59,7 +59,7 @@ class WeakShardFactory:
     by_row = False
     row_bytes = 24  # weight, moment, row number and a spare row number
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "WeakShard":
+    def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> "WeakShard":
         """Create a shard of the codes (columns, rows)."""
         return WeakShard(codes, self.offsets)
 
@@ -151,7 +151,7 @@ class RemoteRows:
         return np.concatenate(self.retry(lambda: self.shards.call("scores", forest, n_outputs)[0]), axis=1)
 
     def retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function of the shards, again if some were lost: the new ones have no state."""
+        """Call a function of the shards; repeat the call if some were lost: new shards have no state."""
         return self._failures.retry(call, self.sent_classes.clear)
 
     def close(self) -> None:
@@ -195,12 +195,12 @@ class ShardedWeakGrower:
     def search(self, hist: Histogram, totals: Integers, limits: Integers) -> FoundSplit:
         """Find the best split of a node with this histogram."""
         bins, n_columns = self.rows.bins, self.rows.n_columns
-        n_members = max(1, min(self.team.n_members, hist.size // _ENTRIES_PER_THREAD, n_columns))
+        n_threads = max(1, min(self.team.n_threads, hist.size // _ENTRIES_PER_THREAD, n_columns))
 
-        def search(_member: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
+        def search(_thread: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
             search_filled(hist, bins.offsets, bins.categorical, totals, limits, (a, b), found, left)
 
-        return search_slices(n_columns, len(totals), n_members, self.team, search)
+        return search_slices(n_columns, len(totals), n_threads, self.team, search)
 
 
 class _ShardedBuilder(TreeBuilder):
@@ -225,15 +225,15 @@ class _ShardedBuilder(TreeBuilder):
         The other one is the difference, unless the histogram of the node was discarded.
         """
         split, left = found
-        whole, first = self._hists.pop(number, None), len(self.sums)
+        parent, first = self._hists.pop(number, None), len(self.sums)
         lighter, other = first, first + 1
         if self._weight(left) * 2 > self._weight(self.sums[number]):
             lighter, other = other, lighter
-        requested = [lighter, other] if whole is None else [lighter]
+        requested = [lighter, other] if parent is None else [lighter]
         _, hists = self._grower.rows.shards.call("split_node", number, split, first, requested)
         self._hists.update(zip(requested, hists, strict=True))
-        if whole is not None:
-            self._hists[other] = whole - hists[0]
+        if parent is not None:
+            self._hists[other] = parent - hists[0]
         return [_ALL_ROWS, _ALL_ROWS]
 
     def _weight(self, sums: Integers) -> int:

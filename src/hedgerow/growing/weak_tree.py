@@ -21,7 +21,7 @@ from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
 _VALUES_PER_THREAD = 60_000  # rows x columns below which a second thread does not pay off
-_WEIGHT_SLACK = 2.0**-30  # half of the rows may have a little less than half of the rounded weights
+_WEIGHT_SLACK = 2.0**-30  # the rounded weights of half of the rows may sum to a little less than half
 _ALL_ROWS = np.empty(0, np.uint32)
 _STUMP_NODES = 3
 _FEW_NODES = 256
@@ -69,12 +69,12 @@ class WeakRules:
         return self.max_depth == 1 and self.max_leaf_nodes is None and not self.min_weight_fraction
 
     def limits(self, width: int, totals: Integers, *, moments: bool) -> Integers:
-        """Limits as `search_columns` reads them, for rows with these sums."""
+        """Return the limits as `search_columns` reads them, for rows with these sums."""
         weight = int(totals[0]) if moments else sum(totals.tolist())
-        share = self.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
-        least = max(1, math.ceil(share * weight))
+        min_fraction = self.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
+        min_side = max(1, math.ceil(min_fraction * weight))
         criterion = MOMENTS if moments else CRITERIA[self.criterion]
-        return np.array([criterion, width, least], np.int64)
+        return np.array([criterion, width, min_side], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def find_leaf_ids(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> L
 
 
 def total_sums(sample: Sample, n_channels: int) -> Integers:
-    """Sums of all rows, (channels,)."""
+    """Return the sums of all rows, (channels,)."""
     totals = np.zeros(n_channels, np.int64)
     if sample.second.size:
         totals[:] = sample.weight.sum(), sample.second.sum()
@@ -117,21 +117,21 @@ def total_sums(sample: Sample, n_channels: int) -> Integers:
 
 
 def _empty_splits(n_columns: int, n_channels: int) -> tuple[NDArray[np.void], Integers]:
-    """Memory for the best split of every column, and the sums of its left side."""
+    """Return memory for the best split of every column, and the sums of its left side."""
     return np.empty(n_columns, SPLIT), np.empty((n_columns, n_channels), np.int64)
 
 
 def search_slices(
-    n_columns: int, n_channels: int, n_members: int, team: Team, search: Callable[..., None]
+    n_columns: int, n_channels: int, n_threads: int, team: Team, search: Callable[..., None]
 ) -> FoundSplit:
-    """Call search(member, first column, last, found, left) on members of a team; return the best split."""
+    """Call search(thread, first column, last, found, left) on threads of a team; return the best split."""
     found, left = _empty_splits(n_columns, n_channels)
-    ends = [n_columns * member // n_members for member in range(n_members + 1)]
+    ends = [n_columns * thread // n_threads for thread in range(n_threads + 1)]
 
-    def search_slice(member: int) -> None:
-        search(member, ends[member], ends[member + 1], found, left)
+    def search_slice(thread: int) -> None:
+        search(thread, ends[thread], ends[thread + 1], found, left)
 
-    search_slice(0) if n_members == 1 else team.together(search_slice, n_members)
+    search_slice(0) if n_threads == 1 else team.together(search_slice, n_threads)
     best = int(np.argmax(found["gain"]))  # the first of equal ones
     return found[best].copy(), left[best].copy()  # views would keep those of all columns
 
@@ -147,7 +147,7 @@ class WeakGrower:
 
     def grow_with_leaf_ids(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
         """Grow a tree on the rows with weight; return it and the leaves of all rows."""
-        if self._members(self.table.n_rows) == 1 and self.rules.is_stump:
+        if self._threads_for(self.table.n_rows) == 1 and self.rules.is_stump:
             return self._stump(sample, n_channels)
         tree = self.grow(sample, total_sums(sample, n_channels))
         return tree, tree.apply(self.table, self.team)
@@ -182,27 +182,28 @@ class WeakGrower:
     def search(self, sample: Sample, rows: RowNumbers, totals: Integers, limits: Integers) -> FoundSplit:
         """Find the best split of a node."""
         codes, n_bins = self.table.codes.by_column, self.table.codes.n_bins
-        categorical, n_members = self.table.codes.categorical, self._members(len(rows) or self.table.n_rows)
-        hist = self._histograms(n_members, len(totals))
+        categorical = self.table.codes.categorical
+        n_threads = self._threads_for(len(rows) or self.table.n_rows)
+        hist = self._histograms(n_threads, len(totals))
 
-        def search(member: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
+        def search(thread: int, a: int, b: int, found: NDArray[np.void], left: Integers) -> None:
             search_columns(
                 codes[a:b], n_bins[a:b], categorical[a:b], sample, rows, totals, limits,
-                hist[member], found[a:b], left[a:b],
+                hist[thread], found[a:b], left[a:b],
             )  # fmt: skip
             found["column"][a:b] += a
 
-        return search_slices(self.n_columns, len(totals), n_members, self.team, search)
+        return search_slices(self.n_columns, len(totals), n_threads, self.team, search)
 
-    def _members(self, n_rows: int) -> int:
-        """Number of threads that pay off for so many rows."""
+    def _threads_for(self, n_rows: int) -> int:
+        """Return the number of threads that pay off for this number of rows."""
         n_threads = n_rows * self.n_columns // _VALUES_PER_THREAD
-        return max(1, min(self.team.n_members, n_threads, self.n_columns))
+        return max(1, min(self.team.n_threads, n_threads, self.n_columns))
 
-    def _histograms(self, n_members: int, n_channels: int) -> Integers:
-        """Scratch memory of every thread; wide histograms are filled one at a time."""
+    def _histograms(self, n_threads: int, n_channels: int) -> Integers:
+        """Return scratch memory for every thread; wide histograms are filled one at a time."""
         at_once = COLUMNS_PER_BLOCK if self.width <= MAX_BINS + 2 else 1
-        shape = (n_members, at_once, n_channels * self.width)
+        shape = (n_threads, at_once, n_channels * self.width)
         if self._hist.shape != shape:
             self._hist = np.empty(shape, np.int64)
         return self._hist
@@ -271,7 +272,7 @@ class TreeBuilder:
 
 
 def rows_with_weight(sample: Sample) -> RowNumbers:
-    """The rows of positive weight."""
+    """Return the rows of positive weight."""
     return np.flatnonzero(sample.weight).astype(np.uint32)
 
 
@@ -282,7 +283,7 @@ def partition_rows(codes: NDArray[Any], rows: RowNumbers, split: np.void) -> lis
 
 
 def codes_left(split: np.void, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether each of the codes, all of the column of the split, goes left."""
+    """Return whether each code of the column of the split goes left."""
     if split["categorical"]:
         bits = np.unpackbits(split["goes_left"].astype("<u8").view(np.uint8), bitorder="little")
         return bits[codes].astype(np.bool_)

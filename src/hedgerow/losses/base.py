@@ -22,7 +22,7 @@ from hedgerow.losses.line_search import minimise
 
 BLOCK_ROWS = 65_536  # rows whose losses are held at once
 NO_WEIGHT = np.empty(0)  # for kernels: every row has weight 1
-_RELATIVE_SLOPE = 1e-14  # a slope this small relative to the sum of |slopes| is rounding
+_RELATIVE_SLOPE = 1e-14  # a slope this small relative to the sum of |slopes| is rounding error
 
 
 # --- links
@@ -112,7 +112,7 @@ class SoftmaxLink(Link):
         """Centred logs of the probabilities."""
         raw = log(mean)
         centre = np.zeros(raw.shape[1:])
-        for scores in raw:  # in this order: np.mean may add in another
+        for scores in raw:  # np.mean may add in another order
             centre += scores
         return np.asarray(raw - centre / len(raw))
 
@@ -144,8 +144,8 @@ class Loss(abc.ABC):
     splittable : bool
         Threads may call `fill` on ranges of rows. Otherwise call it once, for all rows.
     step_bound : float
-        The most that one step changes a raw score. The best step is infinite in a leaf of one class, for
-        example.
+        The largest change of a raw score by one step. The best step may be infinite, for example in a leaf of
+        one class.
     """
 
     name: str = ""
@@ -220,7 +220,7 @@ class Loss(abc.ABC):
         return self.leaf_steps(y[rows], raw[output][rows], weights, starts)
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """`line_search` for targets, scores and weights in the order of the leaves, all (rows,)."""
+        """Do a `line_search` for targets, scores and weights in the order of the leaves, all (rows,)."""
         counts = np.diff(starts)
 
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
@@ -243,20 +243,20 @@ class Loss(abc.ABC):
         if largest == 0.0:
             return 0.0
         weights = NO_WEIGHT if weight is None else weight
-        whole = np.array([0, y.size], dtype=np.int64)
+        one_leaf = np.array([0, y.size], dtype=np.int64)
 
-        def along(values: Floats) -> Floats:
+        def sum_rows(values: Floats) -> Floats:
             rows = values[0].copy()
             for output in values[1:]:
                 rows += output
-            return np.asarray(leaf_sums(rows, weights, whole))
+            return np.asarray(leaf_sums(rows, weights, one_leaf))
 
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
             gradient, hessian = self._derivatives(y, raw + step[0] * directions)
-            return along(gradient * directions), along(hessian * directions * directions)
+            return sum_rows(gradient * directions), sum_rows(hessian * directions * directions)
 
         gradient, _ = self._derivatives(y, raw)
-        noise = _RELATIVE_SLOPE * along(np.abs(gradient * directions))
+        noise = _RELATIVE_SLOPE * sum_rows(np.abs(gradient * directions))
         high = np.array([self.step_bound / largest])
         return float(minimise(derivatives, np.zeros(1), high, noise)[0])
 
@@ -312,10 +312,10 @@ def total_weight(y: Floats, weight: Floats | None) -> float:
 
 
 def weighted_mean(values: Floats, weight: Floats | None) -> float:
-    """Return the mean of all rows; a weight of 2 gives the same bits as the row twice."""
+    """Return the mean of all rows; a weight of 2 gives the same bits as two copies of the row."""
     total_weight(values, weight)  # raises if there is none
-    whole = np.array([0, values.size], dtype=np.int64)
-    return float(leaf_means(values, NO_WEIGHT if weight is None else weight, whole)[0])
+    one_leaf = np.array([0, values.size], dtype=np.int64)
+    return float(leaf_means(values, NO_WEIGHT if weight is None else weight, one_leaf)[0])
 
 
 # --- the table of names

@@ -40,7 +40,7 @@ class _ClassLoss(Loss):
 
 
 class _BinaryLoss(_ClassLoss, KernelLoss):
-    """A loss of two classes, whose one score is that of class 1."""
+    """A loss of two classes with one score, that of class 1."""
 
     link: LogitLink
 
@@ -68,8 +68,8 @@ class BinaryLogLoss(_BinaryLoss):
 
         A full line search goes to the bound in every leaf of one class, which overfits.
         """
-        chances = self.link.inverse(raw)
-        return _newton_steps(y - chances, chances, weight, starts, self.step_bound)
+        probabilities = self.link.inverse(raw)
+        return _newton_steps(y - probabilities, probabilities, weight, starts, self.step_bound)
 
 
 class Exponential(_BinaryLoss):
@@ -154,30 +154,30 @@ class MultinomialLogLoss(_ClassLoss):
     ) -> Floats:
         """Compute one Newton step for output k (Friedman 2001, algorithm 6).
 
-        (K - 1) / K * sum(w r) / sum(w p (1 - p)) with r = [y = k] - p; the factor because all K
-        trees of a round change the scores. `raw` must be the scores before the round.
+        (K - 1) / K * sum(w r) / sum(w p (1 - p)) with r = [y = k] - p; the factor accounts for all K trees of
+        a round, which change the scores. `raw` must be the scores before the round.
         """
         p = np.empty((1, y.size))
         gradients.softmax(raw, output, p)
-        chances, weights = p[0][rows], NO_WEIGHT if weight is None else weight[rows]
+        probabilities, weights = p[0][rows], NO_WEIGHT if weight is None else weight[rows]
         factor = (self.n_classes - 1) / self.n_classes
-        residuals = (y[rows] == output) - chances
-        return _newton_steps(residuals, chances, weights, starts, self.step_bound, factor)
+        residuals = (y[rows] == output) - probabilities
+        return _newton_steps(residuals, probabilities, weights, starts, self.step_bound, factor)
 
 
 def _newton_steps(
-    residuals: Floats, chances: Floats, weight: Floats, starts: Integers, bound: float, factor: float = 1.0
+    residuals: Floats, p: Floats, weight: Floats, starts: Integers, bound: float, factor: float = 1.0
 ) -> Floats:
     """Return factor * sum(w residual) / sum(w p (1 - p)) of every leaf, within the bound."""
     slope = gradients.leaf_sums(residuals, weight, starts)
-    curvature = gradients.leaf_sums(chances * (1.0 - chances), weight, starts)
+    curvature = gradients.leaf_sums(p * (1.0 - p), weight, starts)
     with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
         step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
     return np.asarray(np.clip(step, -bound, bound))
 
 
 def _log_loss(options: LossOptions) -> Loss:
-    # One class: the start alone decides.
+    # with one class, the start is the whole model
     return BinaryLogLoss() if options.n_classes <= 2 else MultinomialLogLoss(options.n_classes)
 
 

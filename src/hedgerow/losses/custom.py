@@ -67,7 +67,7 @@ class CustomLoss(Loss):
             self._require_target((y == 0.0) | (y == 1.0), y, "a class number from 0 to 1")
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Start of the user's object, or the best constant."""
+        """Return the start of the user's object, or the best constant."""
         if not callable(getattr(self.user, "start", None)):
             return super().start(y, weight)
         value = np.asarray(self.user.start(_read_only(y), _read_only(weight)))

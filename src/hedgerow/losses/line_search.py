@@ -29,8 +29,8 @@ def minimise(derivatives: Derivatives, low: Floats, high: Floats, noise: Floats)
     Slopes up to the size of noise count as zero. All arrays are (m,). Raises ValueError if a function without
     bounds has no minimum.
     """
-    step, reach = np.zeros_like(low), np.zeros_like(low)  # reach: the last move without a bracket
-    move, before = np.full_like(low, np.inf), np.full_like(low, np.nan)  # before: the slope before the move
+    step, move, previous_slope = np.zeros_like(low), np.full_like(low, np.inf), np.full_like(low, np.nan)
+    last_unbracketed = np.zeros_like(low)  # the last move without a bracket
     # The bracket, one float wider than the bounds as long as a bound has not been tried.
     left, right = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     for _ in range(_MAX_ITERATIONS):
@@ -45,21 +45,21 @@ def minimise(derivatives: Derivatives, low: Floats, high: Floats, noise: Floats)
             usable &= (np.abs(newton - step) <= 0.5 * np.abs(move)) & (np.abs(newton) <= _LARGEST_STEP)
             # A hessian that is filled with 1 gives small Newton moves far from the minimum. A small move ends
             # the search only if the last change of the slope agrees with the curvature.
-            secant = (slope - before) / move
+            secant = (slope - previous_slope) / move
             exact = (secant >= 0.1 * curvature) & (secant < np.inf)
             bound = np.where(slope < 0.0, high, low)
             untried = np.isfinite(bound) & np.where(slope < 0.0, right > high, left < low)
             middle = left + 0.5 * (right - left)
             # Where the slope is almost constant, each move without a bracket is twice the last such move, not
             # twice the Newton move between them. The first one is 1 if the curvature is 0.
-            reach = np.where(np.abs(slope) > 0.5 * np.abs(before), reach, 0.0)
-            further = np.maximum(2.0 * reach, np.where(np.isfinite(move), 2.0 * np.abs(move), 1.0))
+            last_unbracketed = np.where(np.abs(slope) > 0.5 * np.abs(previous_slope), last_unbracketed, 0.0)
+            further = np.maximum(2.0 * last_unbracketed, np.where(np.isfinite(move), 2.0 * np.abs(move), 1.0))
             beyond = np.clip(step - np.sign(slope) * further, -_LARGEST_STEP, _LARGEST_STEP)
         bracketed = untried | np.isfinite(middle)
-        reach = np.where(usable | bracketed, reach, further)
+        last_unbracketed = np.where(usable | bracketed, last_unbracketed, further)
         other = np.where(untried, bound, np.where(bracketed, middle, beyond))
         target = np.where(zero, step, np.where(usable, newton, other))
-        move, before, step = target - step, slope, target
+        move, previous_slope, step = target - step, slope, target
         ended = np.abs(move) <= _RELATIVE_STEP * np.abs(step)
         ended &= zero | np.where(usable, exact, bracketed)
         if np.all(ended):
@@ -106,10 +106,10 @@ def leaf_quantile(values: Floats, weight: Floats, starts: Integers, level: float
     """Return for every leaf the smallest value at or below which lies the fraction `level` of its weight."""
     if weight.size:
         return np.asarray(weighted_quantiles(values.copy(), weight.copy(), starts, level))
-    found = np.zeros(starts.size - 1)
+    quantiles = np.zeros(starts.size - 1)
     for leaf, (a, b) in enumerate(itertools.pairwise(starts)):
         if b > a:
             rank = max(math.ceil(level * (b - a)), 1) - 1
             # + 0.0: CPUs differ in the order of the equal values 0 and -0
-            found[leaf] = np.partition(values[a:b], rank)[rank] + 0.0
-    return found
+            quantiles[leaf] = np.partition(values[a:b], rank)[rank] + 0.0
+    return quantiles

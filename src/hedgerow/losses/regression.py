@@ -20,14 +20,14 @@ from hedgerow.losses.line_search import leaf_quantile, minimise
 SMALLEST_MEAN = 2.0**-52  # of the start, for targets of weight 0 or all 0: log is -36
 
 
-def _whole(y: Floats) -> Integers:
+def _one_leaf(y: Floats) -> Integers:
     return np.array([0, y.size], dtype=np.int64)  # all rows as one leaf
 
 
 def _quantile(y: Floats, weight: Floats | None, level: float) -> float:
     total_weight(y, weight)  # raises if there is none
     weights = NO_WEIGHT if weight is None else weight
-    return float(leaf_quantile(y, weights, _whole(y), level)[0])
+    return float(leaf_quantile(y, weights, _one_leaf(y), level)[0])
 
 
 def _require(parameter: str, value: float, allowed: str, accepted: bool) -> None:
@@ -36,7 +36,7 @@ def _require(parameter: str, value: float, allowed: str, accepted: bool) -> None
 
 
 class SquaredError(KernelLoss):
-    """(raw - y)**2 / 2: the mean. The gradient is raw - y, the hessian 1.
+    """(raw - y)**2 / 2: predicts the mean. The gradient is raw - y, the hessian 1.
 
     >>> SquaredError().start(np.array([1.0, 2.0, 6.0]), None)
     array([3.])
@@ -98,7 +98,7 @@ class Quantile(KernelLoss):
 
 
 class AbsoluteError(Quantile):
-    """|raw - y|: the median.
+    """|raw - y|: predicts the median.
 
     >>> AbsoluteError().start(np.array([1.0, 2.0, 60.0]), None)
     array([2.])
@@ -118,7 +118,7 @@ class Huber(KernelLoss):
     """Squared error up to |raw - y| = delta, absolute error beyond.
 
     `prepare` sets delta before each round to the alpha quantile of |y - raw| in the training rows (Friedman
-    2001, algorithm 4); losses of different rounds hence have different deltas. The leaf value is the median
+    2001, algorithm 4); hence losses of different rounds have different deltas. The leaf value is the median
     of the residuals plus the mean of their deviations from it, each clipped at delta.
 
     Parameters
@@ -169,8 +169,8 @@ class Huber(KernelLoss):
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
             residuals = y - (median + step[0])
             inner = (np.abs(residuals) <= self.delta).astype(np.float64)
-            slope = -leaf_means(np.clip(residuals, -self.delta, self.delta), weights, _whole(y))
-            return slope, leaf_means(inner, weights, _whole(y))
+            slope = -leaf_means(np.clip(residuals, -self.delta, self.delta), weights, _one_leaf(y))
+            return slope, leaf_means(inner, weights, _one_leaf(y))
 
         # the best constant differs from the median by at most delta
         bound = np.array([self.delta])

@@ -162,9 +162,9 @@ class Cascade:
         results: list[Detections | None] = [None] * len(images)
         with Team(resolve_n_jobs(n_jobs)) as team:
             counter = itertools.count()  # next() is atomic: each thread gets different numbers
-            shared = team if len(images) < team.n_members else None  # threads share one image
+            shared = team if len(images) < team.n_threads else None  # threads share one image
 
-            def detect_images(_member: int) -> None:
+            def detect_images(_thread: int) -> None:
                 while (i := next(counter)) < len(images):
                     grey = as_named_grey(images[i], channels, f"images[{i}]")
                     results[i] = self._detect(grey, shared, *settings)

@@ -114,8 +114,8 @@ class Miner:
         results: list[Any] = [None] * len(tasks)
         images = [self._load(number) for number, _ in tasks]  # in one thread: sequences may be of any class
 
-        def work(member: int) -> None:
-            for task in range(member, len(tasks), self.team.n_members):
+        def work(thread: int) -> None:
+            for task in range(thread, len(tasks), self.team.n_threads):
                 number, orientation = tasks[task]
                 key = (1 << 62) + (stage << 40) + (number << 3) + orientation
                 results[task] = self._windows(reoriented(images[task], orientation), model, limit, key)

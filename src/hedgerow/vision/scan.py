@@ -234,7 +234,7 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
     progress = np.zeros(1, np.int64)
     found: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = []
 
-    def run_tasks(_member: int) -> None:
+    def run_tasks(_thread: int) -> None:
         work = _work(scan)
         hits = np.empty((2 * scan.max_windows, 3), np.int32), np.empty(2 * scan.max_windows, np.float64)
         task = -1
@@ -251,7 +251,7 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
     if team is None or len(scan.tasks) < 2 or scan.n_windows < MIN_WINDOWS_PER_TEAM:
         run_tasks(0)
     else:
-        team.together(run_tasks, min(team.n_members, len(scan.tasks)))
+        team.together(run_tasks, min(team.n_threads, len(scan.tasks)))
     if not found:
         return np.zeros((0, 3), np.int32), np.zeros(0)
     hits = np.concatenate([pair[0] for pair in found])
