@@ -23,7 +23,7 @@ from sklearn.datasets import load_breast_cancer
 
 from hedgerow import AdaBoostClassifier
 from hedgerow.datafiles import describe, make_recipe
-from hedgerow.report import Facts, Report
+from hedgerow.report import Report, ReportData
 from hedgerow.selection import hold_out, take_rows
 from hedgerow.theory import certify
 
@@ -59,7 +59,7 @@ def make_report() -> Report:
     train, test = hold_out(y, "classification", 0.2, 0)
     X_train, X_test = take_rows(X, train), take_rows(X, test)
     model = AdaBoostClassifier(n_estimators=100, random_state=0).fit(X_train, y[train])
-    facts = Facts(model, X_test, y[test], X_train, y[train])
+    facts = ReportData(model, X_test, y[test], X_train, y[train])
     facts.summary, facts.recipe = describe(table), recipe
     facts.certificate = certify(model, X_test, y[test])
     return Report.from_facts(facts, title="Breast cancer: the diagnosis")

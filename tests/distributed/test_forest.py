@@ -71,7 +71,7 @@ def shared(client, monkeypatch):
         made.append(DaskTreeGrower(task, numbers, client, Settings(timeout=600)))
         return made[-1]
 
-    monkeypatch.setattr(growing, "make_tree_grower", on_workers)
+    monkeypatch.setattr(growing, "make_forest_grower", on_workers)
     return made
 
 
@@ -131,9 +131,9 @@ def frozen_at(raw, skip):
 def test_a_task_received_over_a_network_is_writable(skip):
     caught = []
     with pytest.MonkeyPatch.context() as patch:
-        make = growing.make_tree_grower
+        make = growing.make_forest_grower
         patch.setattr(
-            growing, "make_tree_grower", lambda task, *args: caught.append(task) or make(task, *args)
+            growing, "make_forest_grower", lambda task, *args: caught.append(task) or make(task, *args)
         )
         hedgerow.RandomForestClassifier(1, random_state=0).fit(X, Y)
     (task,) = caught

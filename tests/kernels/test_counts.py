@@ -36,7 +36,7 @@ from hedgerow.kernels.cpu.histogram import add_packed, add_wide
 from hedgerow.kernels.cpu.partition import count_copies, count_left, split_rows
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, draw, sample_rows
 from hedgerow.kernels.cpu.records import NODE, SPLIT
-from hedgerow.kernels.cpu.votes import _choose_rows, new_walk
+from hedgerow.kernels.cpu.votes import _choose_rows, new_traversal
 from hedgerow.kernels.cpu.weak import Sample as WeakSample
 from hedgerow.kernels.cpu.weak import _fill
 from hedgerow.memory import forest_tree_leaves
@@ -171,10 +171,10 @@ def test_rows_are_drawn_by_numbers_beyond_two_to_the_31():
 def test_bits_of_bags_are_read_beyond_two_to_the_31(far):
     bits = far((1, N // 8), np.uint8)
     bits[0, FAR // 8 :] = 0b10101010
-    walk, chosen = new_walk.py_func(64), np.empty(64, np.int64)
-    assert _choose_rows(bits, 0, FAR, 64, 300_000, walk, chosen) == 32
+    traversal, chosen = new_traversal.py_func(64), np.empty(64, np.int64)
+    assert _choose_rows(bits, 0, FAR, 64, 300_000, traversal, chosen) == 32
     assert chosen[:32].tolist() == list(range(0, 64, 2))
-    assert walk.base[:32].tolist() == [i * 300_000 for i in range(0, 64, 2)]
+    assert traversal.base[:32].tolist() == [i * 300_000 for i in range(0, 64, 2)]
 
 
 # --- tables with more values than 32 bits count
