@@ -422,7 +422,7 @@ def find_bundles(by_column: NDArray[np.uint8], n_bins: Integers) -> Bundles:
                 break
         else:
             groups.append([int(column)])
-            if len(taken) < _MAX_TRIED:  # one byte per row and bundle
+            if len(taken) < _MAX_TRIED:  # one byte per row: more would be as large as a second table
                 taken.append(unusual)
             codes_used.append(int(n_bins[column]))
     return _layout([group for group in groups if len(group) > 1], usual, n_bins)

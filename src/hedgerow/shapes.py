@@ -136,7 +136,7 @@ class ShapeFunctions(list[ShapeFunction]):
         self.schema = schema
 
     def contributions(self, X: Any) -> Floats:
-        """Contributions of every feature to the scores of the rows of X.
+        """Return contributions of every feature to the scores of the rows of X.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class ShapeFunctions(list[ShapeFunction]):
         return np.stack([function.at(values[:, function.feature]) for function in self])
 
     def scores(self, X: Any) -> Floats:
-        """Raw scores of the rows of X, (outputs, n_samples): the intercept plus all contributions."""
+        """Return raw scores of the rows of X, (outputs, n_samples): the intercept plus all contributions."""
         scores: Floats = self.intercept[:, None] + self.contributions(X).sum(axis=0)
         return scores
 

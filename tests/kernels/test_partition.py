@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_rows
+from hedgerow.kernels.cpu.partition import count_copies, gather_rows, in_set, split_rows, thread_range
 from hedgerow.kernels.cpu.records import SPLIT
 
 N = 120
@@ -27,7 +27,7 @@ SPLITS = {
     "all values left": (make_split(255), set(range(1, 256))),
     "all but the last": (make_split(254, 1), set(range(255))),
     "set": (make_split(members={0, 3, 63, 64, 127, 128, 255}), {0, 3, 63, 64, 127, 128, 255}),
-    "no member": (make_split(members=set()), set()),
+    "no thread": (make_split(members=set()), set()),
 }
 
 
@@ -39,15 +39,15 @@ def some_codes(seed=0):
     return codes.astype(np.uint8)
 
 
-def partition_by_members(codes, split, rows, start, stop, n_threads):
-    """All members one after the other, as the barriers of the grower order them."""
+def partition_by_threads(codes, split, rows, start, stop, n_threads):
+    """All threads one after the other, as the barriers of the grower order them."""
     rows, buffer = rows.copy(), np.zeros((2, len(rows)), np.uint32)
     lefts = np.zeros(n_threads, int)
-    for member in range(n_threads):
-        first, last = share(start, stop, member, n_threads)
-        lefts[member] = split_rows(codes, split, rows, first, last, *buffer[:, first:])
-    for member in reversed(range(n_threads)):
-        gather_share(rows, buffer, start, stop, lefts, member, n_threads)
+    for thread in range(n_threads):
+        first, last = thread_range(start, stop, thread, n_threads)
+        lefts[thread] = split_rows(codes, split, rows, first, last, *buffer[:, first:])
+    for thread in reversed(range(n_threads)):
+        gather_rows(rows, buffer, start, stop, lefts, thread, n_threads)
     return rows, int(lefts.sum())
 
 
@@ -57,15 +57,15 @@ def test_rows_are_partitioned_as_by_the_oracle(kind, n_threads, start, stop):
     split, left_codes = SPLITS[kind]
     codes, rows = some_codes(), np.random.default_rng(1).permutation(N).astype(np.uint32)
     left, right = oracle.partition(codes.tolist(), rows[start:stop].tolist(), left_codes)
-    partitioned, n_left = partition_by_members(codes, split, rows, start, stop, n_threads)
+    partitioned, n_left = partition_by_threads(codes, split, rows, start, stop, n_threads)
     assert n_left == len(left)
     assert partitioned.tolist() == rows[:start].tolist() + left + right + rows[stop:].tolist()
 
 
 @pytest.mark.parametrize(("n_threads", "start", "stop"), [(1, 0, 7), (3, 3, 3), (3, 5, 105), (10, 0, 7)])
-def test_shares_cover_a_run_in_order(n_threads, start, stop):
-    shares = [share(start, stop, member, n_threads) for member in range(n_threads)]
-    covered = [row for first, last in shares for row in range(first, last)]
+def test_ranges_of_threads_cover_a_run_in_order(n_threads, start, stop):
+    ranges = [thread_range(start, stop, thread, n_threads) for thread in range(n_threads)]
+    covered = [row for first, last in ranges for row in range(first, last)]
     assert covered == list(range(start, stop))
 
 

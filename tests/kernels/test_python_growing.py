@@ -107,7 +107,7 @@ def test_members_wait_at_barriers(table, monkeypatch):
         expected = grow_reference(table, RULES[name], statistics, rows, 5)
         with monkeypatch.context() as patch, python_bodies(), Team(2) as team:
             patch.setattr(grower, "_VALUES_PER_THREAD", 1)
-            patch.setattr(grow, "ROWS_PER_MEMBER", 10)
+            patch.setattr(grow, "ROWS_PER_THREAD", 10)
             patch.setattr(grow, "VERIFIED_ROWS", 30)
             assert_same_tree(grow_compiled(table, RULES[name], statistics, rows, 5, team), expected)
 

@@ -109,6 +109,6 @@ def test_members_wait_at_barriers(monkeypatch):
     expected = grow_compiled(table, rules(max_depth=4, min_samples_leaf=2), measured, rows)
     with python_bodies(), Team(2) as team:
         monkeypatch.setattr(grower, "_VALUES_PER_THREAD", 1)
-        monkeypatch.setattr(grow, "ROWS_PER_MEMBER", 10)
+        monkeypatch.setattr(grow, "ROWS_PER_THREAD", 10)
         found = grow_compiled(table, rules(max_depth=4, min_samples_leaf=2), measured, rows, 0, team)
         assert_same_tree(found, expected)

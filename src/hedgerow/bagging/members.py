@@ -219,14 +219,14 @@ class FittedMembers:
         return 1 if self.classes is None else len(self.classes)
 
     def means(self, table: RawTable, runner: JobRunner) -> Floats:
-        """Mean predictions (rows, outputs)."""
+        """Return mean predictions (rows, outputs)."""
         sums = np.zeros((self.n_outputs, table.shape[0]))
         for number, predicted in enumerate(self._predictions(table, runner)):
             sums += predicted if self.weights is None else self.weights[number] * predicted
         return np.ascontiguousarray((sums / len(self.members) if self.weights is None else sums).T)
 
     def losses(self, table: RawTable, classes: Integers, runner: JobRunner) -> Losses:
-        """Loss of each member on every row, (rows, members); see `pair_losses`."""
+        """Return the loss of each member on every row, (rows, members); see `pair_losses`."""
         out: Losses = np.empty((table.shape[0], len(self.members)), np.int16)
         for number, predicted in enumerate(self._predictions(table, runner)):
             out[:, number] = loss_steps(predicted, classes)

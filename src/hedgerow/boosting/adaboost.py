@@ -58,7 +58,7 @@ class VoteRule(AdaBoostRule):
         return 1.0 / cls.log_factor
 
     def reweight(self) -> Distribution:
-        """Weights exp(-y F) for two classes, exp(-votes for the class of the row) for more."""
+        """Return weights exp(-y F) for two classes, exp(-votes for the class of the row) for more."""
         return self.exponential(self.steepness)
 
     def step(self, fitted: list[Any]) -> Step | None:
@@ -172,7 +172,7 @@ class RealRule(AdaBoostRule):
         return float(self.weights.sum(weight) * exp(shift) / self.distribution.total)
 
     def bound(self) -> float:
-        """Mean of exp(-y F) for two classes; no bound is known for more."""
+        """Return the mean of exp(-y F) for two classes; no bound is known for more."""
         return self.mean_exponential() if self.n_classes == 2 else math.nan
 
 
@@ -184,7 +184,7 @@ class GentleRule(AdaBoostRule):
     criterion = default_criterion = "gini"  # equal to least squares for two classes
 
     def reweight(self) -> Distribution:
-        """Weights exp(-y F) in every binary problem; the weight of a row is their sum."""
+        """Return weights exp(-y F) in every binary problem; the weight of a row is their sum."""
         self._binary = [self.train.classes]
         if self.n_classes > 2:
             self._binary = [(self.train.classes == k).astype(np.uint8) for k in range(self.n_classes)]
@@ -269,7 +269,7 @@ class GentleRule(AdaBoostRule):
         return wrong / int(distribution.rounded.sum()), float(normalizer)
 
     def bound(self) -> float:
-        """Mean of exp(-y F), summed over the classes: a row is wrong only if one of them is."""
+        """Return the mean of exp(-y F), summed over the classes: a row is wrong only if one of them is."""
         if self._restart_scores is None:
             return float(math.fsum(self._totals) * exp(self._log_total) / self.initial_total)
         scaled = [

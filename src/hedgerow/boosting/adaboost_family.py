@@ -56,7 +56,7 @@ class ScoredRows:
     weight: Floats | None = None  # the sample weights
 
     def error(self, team: Team) -> float:
-        """Weighted fraction of the rows that are misclassified."""
+        """Return the weighted fraction of the rows that are misclassified."""
         sums: list[int] = []
         raw, classes, rounded = self.raw, self.classes, self.rounded
         team.over_rows(len(classes), lambda a, b: sums.append(int(wrong_weight(raw, classes, rounded, a, b))))
@@ -164,10 +164,10 @@ class MemberOutputs(Protocol):
     """Computes outputs of a model for the training rows; see `hedgerow.boosting.adaboost_fit`."""
 
     def train_scores(self, model: Any) -> Floats:
-        """Scores (outputs, rows) of a sum of members."""
+        """Return scores (outputs, rows) of a sum of members."""
 
     def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
-        """Predictions of each member of a median; None for the training rows."""
+        """Yield predictions of each member of a median; None for the training rows."""
 
 
 class AdaBoostRule(abc.ABC):
@@ -218,7 +218,7 @@ class AdaBoostRule(abc.ABC):
 
     @abc.abstractmethod
     def bound(self) -> float:
-        """Upper bound of the training error, from the current scores."""
+        """Return the upper bound of the training error, from the current scores."""
 
     # --- of fitted models
 
@@ -263,7 +263,7 @@ class AdaBoostRule(abc.ABC):
         return result
 
     def result(self, step: Step) -> RoundResult:
-        """Losses of the round, for the callbacks."""
+        """Return losses of the round, for the callbacks."""
         train = self.train.error(self.team)
         return RoundResult(step.n_leaves, train, self.evaluate(), self.measure, step.last)
 
@@ -287,7 +287,7 @@ class AdaBoostRule(abc.ABC):
             self.team.over_rows(len(leaf_ids), partial(add_table, raw, leaf_ids, leaf_values))
 
     def directions(self, fitted: FittedMember, rows: Any = None) -> Floats:
-        """Directions (outputs, rows) of a member that predicts probabilities or numbers.
+        """Return directions (outputs, rows) of a member that predicts probabilities or numbers.
 
         `rows` is None for the training rows.
         """
@@ -369,7 +369,7 @@ class AdaBoostRule(abc.ABC):
         return self.weights.factor if self._restart_factor is None else self._restart_factor
 
     def scores_since_restart(self) -> Floats:
-        """The scores of the training rows, without those at the last restart."""
+        """Return the scores of the training rows, without those at the last restart."""
         return self.train.raw if self._restart_scores is None else self.train.raw - self._restart_scores
 
     def exponential(self, steepness: float) -> Distribution:
@@ -387,7 +387,7 @@ class AdaBoostRule(abc.ABC):
         return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
 
     def mean_exponential(self, offset: float = 0.0) -> float:
-        """Weighted mean of exp(offset - margin); a single exponential cannot become 0 * inf."""
+        """Return the weighted mean of exp(offset - margin); a single exponential cannot become 0 * inf."""
         return self._mean * float(exp(self._shift + offset))
 
     @cached_property

@@ -286,19 +286,19 @@ class _AdaBoostTreeEnsemble:
         return RowSubset(numbers)
 
     def scores(self, data: Dataset) -> Floats:
-        """Scores of the previous model; zero without one."""
+        """Return scores of the previous model; zero without one."""
         if self._previous is None or not self._previous.n_rounds:
             return np.zeros((self._options.n_outputs, data.table.n_rows))
         return self.encode(data).scores(self._previous.forest, self._options.n_outputs)
 
     def train_scores(self, model: TreeModel) -> Floats:
-        """Scores of the training rows with a model."""
+        """Return scores of the training rows with a model."""
         return self._train.scores(model.forest, self._options.n_outputs)
 
     def member_predictions(
         self, model: MedianTrees, rows: LocalOrRemoteRows | None = None
     ) -> Iterator[Floats]:
-        """Predictions of each member of a median; None for the training rows."""
+        """Yield predictions of each member of a median; None for the training rows."""
         for tree in range(model.n_rounds):
             yield (rows or self._train).scores(model.trees.forest.select(range(tree, tree + 1)), 1)[0]
 

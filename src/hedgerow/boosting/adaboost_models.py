@@ -72,7 +72,7 @@ class VoteModel(MemberSum):
             yield weight * self._directions(members, X)
 
     def _directions(self, members: Sequence[Any], X: Any) -> Floats:
-        """Directions (outputs, rows) of the members of a round."""
+        """Return directions (outputs, rows) of the members of a round."""
         if self.prediction_type == "classes":
             return vote_directions(predict_classes(members[0], X, self.classes), len(self.classes))
         if self.prediction_type == "probabilities":
@@ -143,14 +143,14 @@ class MedianModel(abc.ABC):
 
     @abc.abstractmethod
     def cut(self, n_rounds: int) -> "MedianModel":
-        """The first rounds."""
+        """Return the first rounds."""
 
     @abc.abstractmethod
     def member_predictions(self, X: Any, table: Table) -> Predictions:
-        """Predictions of the members."""
+        """Return predictions of the members."""
 
     def predict(self, X: Any, table: Table, n_threads: int) -> Floats:
-        """Weighted medians of all rows."""
+        """Return weighted medians of all rows."""
         predictions, out = self.member_predictions(X, table), np.empty(table.n_rows)
         step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
 
@@ -163,7 +163,7 @@ class MedianModel(abc.ABC):
         return out
 
     def staged_predict(self, X: Any, table: Table, n_threads: int) -> Iterator[Floats]:
-        """Weighted medians after every round."""
+        """Yield weighted medians after every round."""
         predictions, n_rows = self.member_predictions(X, table), table.n_rows
         need = {"predictions of the members": 24 * n_rows * self.n_rounds}
         require_memory(
@@ -187,11 +187,11 @@ class MedianTrees(MedianModel):
     trees: TreeModel
 
     def cut(self, n_rounds: int) -> "MedianTrees":
-        """The first rounds."""
+        """Return the first rounds."""
         return MedianTrees(self.weights[:n_rounds], self.trees.cut(n_rounds))
 
     def member_predictions(self, X: Any, table: Table) -> Predictions:
-        """Leaf values of the rows of a table."""
+        """Return leaf values of the rows of a table."""
         forest, bins = self.trees.forest, self.trees.predictor.bins
         flat, firsts = forest.trees, forest.starts[:-1]
 
@@ -211,11 +211,11 @@ class MedianMembers(MedianModel):
     members: list[Any]
 
     def cut(self, n_rounds: int) -> "MedianMembers":
-        """The first rounds."""
+        """Return the first rounds."""
         return MedianMembers(self.weights[:n_rounds], self.members[:n_rounds])
 
     def member_predictions(self, X: Any, table: Table) -> Predictions:
-        """Predictions for X; `predict` of each member is called once."""
+        """Return predictions for X; `predict` of each member is called once."""
         predictions = np.stack([predict_values(member, X) for member in self.members], axis=1)
         return lambda start, stop: predictions[start:stop]
 
@@ -244,7 +244,7 @@ class MedianRows:
         self._running.add(predicted, weights)
 
     def error(self) -> float:
-        """The weighted mean of |y - median|."""
+        """Return the weighted mean of |y - median|."""
         return weighted_mean(np.abs(self.y - self._running.medians), self.weight)
 
 

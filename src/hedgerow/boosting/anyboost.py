@@ -57,14 +57,14 @@ class LossRule(AdaBoostRule):
 
     @abc.abstractmethod
     def mean_loss(self, rows: ScoredRows) -> float:
-        """Weighted mean loss at the current scores."""
+        """Return the weighted mean loss at the current scores."""
 
     def train_loss(self) -> float:
-        """Mean loss of the training rows."""
+        """Return the mean loss of the training rows."""
         return self.mean_loss(self.train)
 
     def result(self, step: Step) -> RoundResult:
-        """Losses of the round; Z is the factor by which the bound changed."""
+        """Return losses of the round; Z is the factor by which the bound changed."""
         bound, last_bound = self.statistics.bounds[-1], self._last_bound
         step.normalizer = self.statistics.normalizers[-1] = (
             bound / last_bound if last_bound else 1.0
@@ -98,7 +98,7 @@ class AnyRule(LossRule):
         return max(1.0, math.fsum(self.statistics.weights)) if self.normalised else 1.0
 
     def reweight(self) -> Distribution:
-        """Weights are the negative derivatives of the cost."""
+        """Return the negative derivatives of the cost as weights."""
         scores = self.scores_since_restart()[0]
         weight = -self._derivative(self._signs * scores / self.length) * self.factor
         self._flat = not np.any(weight > 0)
@@ -164,12 +164,12 @@ class AnyRule(LossRule):
         return rising_root(slope, max_step, max_step)
 
     def bound(self) -> float:
-        """Mean cost, divided by the cost of margin 0."""
+        """Return the mean cost, divided by the cost of margin 0."""
         zero = float(self._costs(np.zeros(1))[0])
         return self.mean_loss(self.train) / zero if zero > 0 else math.nan
 
     def mean_loss(self, rows: ScoredRows) -> float:
-        """Weighted mean cost at the current scores."""
+        """Return the weighted mean cost at the current scores."""
         signs = np.where(rows.classes == 1, 1.0, -1.0)
         costs = self._costs(signs * rows.raw[0] / self.length)
         if rows is self.train:
@@ -253,7 +253,7 @@ class LogitRule(LossRule):
         return np.asarray(others.sum(axis=0))
 
     def reweight(self) -> Distribution:
-        """Weights p (1 - p), summed over the classes; `targets` uses the responses and weights."""
+        """Return weights p (1 - p), summed over the classes; `targets` uses the responses and weights."""
         raw = self.train.raw * self.steepness if self.steepness != 1.0 else self.train.raw
         if self._restart_scores is not None:
             raw = raw - self._restart_scores * self.steepness
@@ -301,14 +301,14 @@ class LogitRule(LossRule):
         return Step(updates, weight, wrong / total, math.nan, max_step)
 
     def bound(self) -> float:
-        """Mean log-loss to base 2: a misclassified row has a probability of at most 1/2."""
+        """Return the mean log-loss to base 2: a misclassified row has a probability of at most 1/2."""
         return self.mean_loss(self.train) / math.log(2.0)
 
     def train_loss(self) -> float:
-        """Mean log-loss of the training rows, from the bound."""
+        """Return the mean log-loss of the training rows, from the bound."""
         return self.statistics.bounds[-1] * math.log(2.0)
 
     def mean_loss(self, rows: ScoredRows) -> float:
-        """Weighted mean log-loss at the current scores."""
+        """Return the weighted mean log-loss at the current scores."""
         weight = self.weights.sample_weight if rows is self.train else rows.weight
         return self.loss.mean_loss(rows.classes.astype(np.float64), rows.raw * self.steepness, weight)

@@ -136,7 +136,7 @@ class R2Rule:
         return RoundResult(n_leaves, train, self.evaluate(), last=self._has_ended())
 
     def _predict(self, learner: Fitted, rows: Any = None) -> Floats:
-        """Predictions of a fitted learner; None for the training rows."""
+        """Return predictions of a fitted learner; None for the training rows."""
         if isinstance(learner, FittedMember):
             return learner.numbers(rows)
         leaf_ids = learner.leaf_ids if rows is None else learner.apply(rows)

@@ -31,7 +31,7 @@ class WeakHypothesis:
     classes: NDArray[Any]
 
     def predict(self, X: Any) -> Integers:
-        """Class numbers."""
+        """Return class numbers."""
         return predict_classes(self.estimator, X, self.classes).astype(np.int64)
 
     def weak(self) -> "Iterator[WeakHypothesis]":
@@ -81,7 +81,7 @@ class VoteOfThree:
     reason: str
 
     def member_predictions(self, X: Any) -> list[Integers]:
-        """Class numbers that the members predict."""
+        """Return class numbers that the members predict."""
         predictions = [member.predict(X) for member in self.members[:2]]
         if len(self.members) == 3:
             first, _, third = self.members
@@ -89,7 +89,7 @@ class VoteOfThree:
         return predictions
 
     def predict(self, X: Any) -> Integers:
-        """Class numbers by vote."""
+        """Return class numbers by vote."""
         return vote(self.member_predictions(X))
 
     def vote_fractions(self, X: Any, n_classes: int) -> Floats:
@@ -111,7 +111,7 @@ class VoteOfThree:
         return fractions
 
     def weak(self) -> Iterator[WeakHypothesis]:
-        """The weak hypotheses, each once, from left to right."""
+        """Yield the weak hypotheses, each once, from left to right."""
         for number, member in enumerate(self.members):
             if not any(member is other for other in self.members[:number]):
                 yield from member.weak()

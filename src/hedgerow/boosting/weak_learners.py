@@ -303,7 +303,7 @@ class FittedTree:
 
 
 def vote_directions(classes: NDArray[Any] | list[int], n_classes: int) -> Floats:
-    """Directions (outputs, rows) of votes for classes."""
+    """Return directions (outputs, rows) of votes for classes."""
     if n_classes == 2:
         return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
     votes: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
@@ -311,7 +311,7 @@ def vote_directions(classes: NDArray[Any] | list[int], n_classes: int) -> Floats
 
 
 def probability_directions(probabilities: Floats, floor: float) -> Floats:
-    """Directions (outputs, rows) of probabilities (classes, rows), which are raised to `floor`."""
+    """Return directions (outputs, rows) of probabilities (classes, rows), which are raised to `floor`."""
     logs = np.maximum(probabilities, floor)
     log_into(logs.reshape(-1), logs.reshape(-1))
     if len(logs) == 2:

@@ -246,7 +246,7 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Weighted medians of the predictions of the members.
+        """Return weighted medians of the predictions of the members.
 
         Parameters
         ----------
@@ -264,13 +264,13 @@ class AdaBoostRegressor(RegressorBase, AdaBoostBase):
         return model.predict(X, table, resolve_n_jobs(self.n_jobs))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predictions after every round."""
+        """Yield predictions after every round."""
         table = self._read(X)
         model: MedianModel = self.model_
         yield from model.staged_predict(X, table, resolve_n_jobs(self.n_jobs))
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """R squared after every round."""
+        """Yield R squared after every round."""
         from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
 
         for predicted in self.staged_predict(X):

@@ -327,7 +327,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         return max(classes, key=lambda item: (item.n_leaves, item.n_edges is None))
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
-        """Losses of the members and of pairs of members on rows that are not training rows.
+        """Return losses of the members and of pairs of members on rows that are not training rows.
 
         Only for algorithms whose members vote for a class.
 
@@ -363,7 +363,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
     # --- weights of rows
 
     def outlier_scores(self, X: Any, y: Any) -> Floats:
-        """Weight of each row in boosting: the mean over the rounds, in units of 1 / n.
+        """Return the weight of each row in boosting: the mean over the rounds, in units of 1 / n.
 
         Rows that are hard for every round, such as those with a wrong label, get large weights: a row with a
         score of 5 had five times the average weight.
@@ -384,7 +384,7 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
         return np.asarray(scores * (n_rows / self.n_estimators_))
 
     def staged_sample_weights(self, X: Any, y: Any) -> Iterator[Floats]:
-        """Weights of the rows after every round, with sum 1.
+        """Yield weights of the rows after every round, with sum 1.
 
         For training rows without sample weights this is the distribution of the next round.
 

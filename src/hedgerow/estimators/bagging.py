@@ -140,7 +140,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         self._weights = weights
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
-        """Losses of the members on new rows, one by one and in pairs; see `RandomForestClassifier`."""
+        """Return losses of the members on new rows, one by one and in pairs; see `RandomForestClassifier`."""
         table = self._member_input(X)
         classes = self._class_numbers(y, table.shape[0])
         losses = self._members().losses(table, classes, self._runner())
@@ -148,7 +148,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Mean of the probabilities of the members, or fractions of their votes.
+        """Return the mean of the probabilities of the members, or fractions of their votes.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class BaggingRegressor(RegressorBase, BaggingBase):
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Mean of the predictions of the members.
+        """Return the mean of the predictions of the members.
 
         Returns
         -------

@@ -252,7 +252,7 @@ class BaggingBase(BaggedEnsemble):
         return table.as_matrix() if self._sampler.replace_columns else table
 
     def _means(self, X: Any) -> Floats:
-        """Mean predictions (rows, outputs) of the members."""
+        """Return mean predictions (rows, outputs) of the members."""
         table, members = self._member_input(X), self._members()
         self._require_prediction_memory(table.shape[0], members.n_outputs, arrays=2)
         return members.means(table, self._runner())

@@ -263,7 +263,7 @@ class ScoreMixin:
     """Mixin with the score of classifiers and regressors, also of remote tables."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier; R² of a regressor, the fraction of the variance that it explains.
+        """Return the accuracy of a classifier; R² of a regressor, the fraction of the variance explained.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
 
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of every row; the first of equal ones.
+        """Return the most probable class of every row; the first of equal ones.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
 
     @supports_dask
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`.
+        """Return the logarithms of `predict_proba`.
 
         Returns
         -------

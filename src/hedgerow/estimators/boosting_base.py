@@ -220,7 +220,7 @@ class BoostingBase(EnsembleBase, abc.ABC):
         return self.model_
 
     def importances(self, kind: str = "gain") -> Floats:
-        """Importance of every column.
+        """Return the importance of every column.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
 
     @supports_dask
     def decision_function(self, X: Any) -> Floats:
-        """Raw scores.
+        """Return raw scores.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes.
+        """Return probabilities of the classes.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
 
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of every row; ties go to the first class.
+        """Return the most probable class of every row; ties go to the first class.
 
         Returns
         -------
@@ -313,22 +313,22 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
         return self._most_probable(self._raw(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """Raw scores after every round."""
+        """Yield raw scores after every round."""
         for raw in self._staged_raw(X):
             yield _as_decision(raw).copy()
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Probabilities of the classes after every round."""
+        """Yield probabilities of the classes after every round."""
         for raw in self._staged_raw(X):
             yield self._probabilities(raw)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Most probable classes after every round."""
+        """Yield the most probable classes after every round."""
         for raw in self._staged_raw(X):
             yield self._most_probable(raw)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Accuracy after every round."""
+        """Yield the accuracy after every round."""
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
 
         for predicted in self.staged_predict(X):

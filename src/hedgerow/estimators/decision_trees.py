@@ -110,7 +110,7 @@ class WeakTreeEstimator(EnsembleBase, abc.ABC):
 
     @supports_dask
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Number of the leaf of every row."""
+        """Return the number of the leaf of every row."""
         table = self._read(X)
         return self.model_.predictor.leaves(table, resolve_n_jobs(self.n_jobs))[:, 0]
 
@@ -130,7 +130,7 @@ class ClassTree(ClassifierBase, WeakTreeEstimator):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Fractions of the classes in the leaf of every row, (n_samples, n_classes)."""
+        """Return fractions of the classes in the leaf of every row, (n_samples, n_classes)."""
         return np.ascontiguousarray(self._scores(X).T)
 
 
@@ -375,6 +375,6 @@ class DecisionTreeRegressor(RegressorBase, WeakTreeEstimator):
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Mean of the target in the leaf of every row, (n_samples,)."""
+        """Return the mean of the target in the leaf of every row, (n_samples,)."""
         means: Floats = self._scores(X)[0]
         return means

@@ -222,7 +222,7 @@ class ForestBase(BaggedEnsemble):
     # --- predictions
 
     def _means(self, X: Any) -> Floats:
-        """Mean predictions (rows, outputs) of the trees."""
+        """Return mean predictions (rows, outputs) of the trees."""
         streamed = self._predict_stream(X, self._means)
         if streamed is not None:
             return streamed
@@ -232,7 +232,7 @@ class ForestBase(BaggedEnsemble):
 
     @supports_dask
     def apply(self, X: Any) -> Integers:
-        """Leaf of every row in every tree, as its number among the nodes of the tree.
+        """Return the leaf of every row in every tree, as its number among the nodes of the tree.
 
         The proximity of two rows is the fraction of trees in which they are in the same leaf.
 
@@ -293,7 +293,7 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         return self._caveats
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
-        """Losses of the trees on new rows, one by one and in pairs.
+        """Return losses of the trees on new rows, one by one and in pairs.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Mean over the trees of the class fractions in the leaf of every row.
+        """Return the mean over the trees of the class fractions in the leaf of every row.
 
         Returns
         -------

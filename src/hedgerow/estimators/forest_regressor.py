@@ -61,7 +61,7 @@ class ForestRegressor(RegressorBase, ForestBase):
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Mean over the trees of the mean target in the leaf of every row.
+        """Return the mean over the trees of the mean target in the leaf of every row.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class ForestRegressor(RegressorBase, ForestBase):
         return leaves.quantiles(self.model_.forest, rows, levels, resolve_n_jobs(self.n_jobs))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "oob") -> Floats:
-        """Intervals that contain the target with a probability of about `coverage`.
+        """Return intervals that contain the target with a probability of about `coverage`.
 
         Parameters
         ----------

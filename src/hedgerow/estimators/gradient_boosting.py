@@ -310,7 +310,7 @@ class GradientBoostingBase(BoostingBase):
 
     @supports_dask
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf numbers of the rows.
+        """Return leaf numbers of the rows.
 
         Returns
         -------
@@ -658,6 +658,6 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         return self.loss_.link.inverse(raw)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predictions after every round."""
+        """Yield predictions after every round."""
         for raw in self._staged_raw(X):
             yield self.loss_.link.inverse(raw[0])

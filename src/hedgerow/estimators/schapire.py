@@ -198,7 +198,7 @@ class SchapireBoostClassifier(ClassifierBase, VoteMargins, EnsembleBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Fractions of the vote.
+        """Return fractions of the vote.
 
         Each of the three outermost hypotheses has a third of the vote; if all three differ, h3 decides and
         has half of it. So the predicted class always has the largest fraction; with two classes it is 2/3 or

@@ -30,7 +30,7 @@ class VoteMargins(RowFingerprintsMixin):
     """Mixin of classifiers whose probabilities are fractions of a vote; it comes before the base class."""
 
     def margins(self, X: Any, y: Any) -> Floats:
-        """Fraction of the vote for the label minus the largest fraction of another class.
+        """Return the fraction of the vote for the label minus the largest fraction of another class.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class BaggedEnsemble(EnsembleBase):
             self.oob_losses_ = replace(oob.losses, caveats=self._out_of_bag_caveats(data))
 
     def _out_of_bag_caveats(self, data: FitInput) -> tuple[str, ...]:
-        """Reasons why out-of-bag rows may not be like new ones."""
+        """Return reasons why out-of-bag rows may not be like new ones."""
         return out_of_bag_caveats(data.train.sample_weight)
 
 

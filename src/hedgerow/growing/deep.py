@@ -344,6 +344,6 @@ class DeepGrower:
             sums=np.empty(stride + 1, np.int64),
             means=np.empty(stride + 1, np.int64),
             side=np.empty((2, stride), np.int64),
-            shares=np.empty((2, stride)),
+            float_side=np.empty((2, stride)),
             logs=logs,
         )

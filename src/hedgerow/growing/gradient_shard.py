@@ -260,7 +260,7 @@ class GradientShard:
         return None, (np.array(sum_statistics(self._statistics, self._rows, start, stop)),)
 
     def _put_rows(self, iteration: int, *, first_only: bool) -> int:
-        """Write the rows of the tree of a round into the row array; return how many."""
+        """Write the rows of the tree of a round into the row array; return their number."""
         all_rows = self._training is None and self.subsample >= 1.0 and not first_only
         rows = self.evaluated[:0] if all_rows else self._draw(iteration, first_only=first_only)
         n = self.n_rows if all_rows else len(rows)

@@ -34,7 +34,7 @@ from hedgerow.progress import ProgressBar
 from hedgerow.threads import available_threads
 
 Job = tuple[str, str]  # kernel, signature
-TARGET = "HEDGEROW_TARGET"  # tells a compiling process what to compile for: triple, processor and features
+TARGET = "HEDGEROW_TARGET"  # the target of a compiling process: triple, processor and features
 AARCH64 = "aarch64-unknown-linux-gnu"
 # Features beyond those of a level. For x86-64-v4 LLVM prefers vectors of 256 bits: fits took up to 6 % longer
 # than with kernels compiled for the processor. With 512 bits it is up to 2 %.
@@ -74,7 +74,7 @@ class ObjectCache:
 
     @cached_property
     def target(self) -> str | None:
-        """What is compiled for, if it is not this machine; LLVM is not needed before."""
+        """The target of compilation; None for this machine. LLVM is not needed before."""
         return None if self.cpu is None else target_of(self.cpu)
 
     # --- files
@@ -101,7 +101,7 @@ class ObjectCache:
         return self.folder / f"{symbol_of(*job)}.o"
 
     def read(self, job: Job) -> bytes | None:
-        """Return the object file of a job, or None if there is none that is whole."""
+        """Return the object file of a job, or None if there is none without damage."""
         try:
             head, stored = self._path(job).read_bytes().split(b"\n", 1)
             checksum = json.loads(head)["sha256"]
@@ -112,7 +112,7 @@ class ObjectCache:
     # --- compiling
 
     def compile_missing(self, jobs: list[Job]) -> None:
-        """Compile those jobs of which there is no file, whether it is whole or not."""
+        """Compile those jobs that have no file; existing files are not checked."""
         self.compile([job for job in jobs if not self._path(job).exists()])
 
     def compile(self, jobs: list[Job]) -> int:
@@ -121,7 +121,7 @@ class ObjectCache:
         if not jobs:
             return 0
         with _one_process_at_a_time(self.folder / "lock"):
-            # Another process may have done it meanwhile.
+            # Another process may have compiled them in the meantime.
             jobs = [job for job in jobs if self.read(job) is None]
             if not jobs:
                 return 0
@@ -167,7 +167,7 @@ class _Workers:
         if target is not None:
             self.environment[TARGET] = target
         package = str(Path(__file__).parents[2])
-        if package != sysconfig.get_path("purelib"):  # an installed package is found without
+        if package != sysconfig.get_path("purelib"):  # an installed package needs no path
             paths = [package, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
             self.environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
 
@@ -211,7 +211,7 @@ class _Workers:
 def _feed(
     process: "subprocess.Popen[str]", waiting: "queue.SimpleQueue[Job | None]", done: "queue.SimpleQueue[str]"
 ) -> None:
-    """Give jobs to a process; `done` gets an error message for each, empty if it succeeded."""
+    """Send jobs to a process; `done` receives an error message for each, empty if it succeeded."""
     to_process: Any = process.stdin
     from_process: Any = process.stdout
     while process.returncode is None and (job := waiting.get()) is not None:

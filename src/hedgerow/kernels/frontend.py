@@ -4,8 +4,8 @@
         dispatcher.compile(types)        # its library has the IR of one function: LoweredLibrary
 
 Numba is written for one function at a time and for all of Python. Kernels are many small functions in a small
-subset of Python: most of its passes find nothing to do, and most calls were typed before. What is left out
-here took a fifth of the time. Models have the same bytes with all passes of Numba.
+subset of Python: most of its passes have nothing to do, and most calls were typed before. The passes that are
+omitted here took a fifth of the time. Models have the same bytes with all passes of Numba.
 """
 
 from collections.abc import Callable, Iterator
@@ -61,10 +61,10 @@ class LoweredLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return no address."""
+        """Return no address: nothing is compiled."""
         return 0
 
-    def whole(self) -> Any:
+    def linked_module(self) -> Any:
         """Return a module of this function and everything that it calls."""
         module, linked = self._final_module.clone(), {self}
         waiting = list(self._linking_libraries)

@@ -73,7 +73,7 @@ def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
         kernel.dispatcher.compile(arguments)
         result = kernel.dispatcher.overloads[arguments]
         entry = EntryBuilder(context, result, symbol)
-        module = result.library.whole()
+        module = result.library.linked_module()
         for text in (_MEMORY, cgutils.normalize_ir_text(str(entry.build(signature)))):
             module.link_in(llvm.parse_assembly(text))
         name = result.fndesc.llvm_func_name
@@ -96,7 +96,7 @@ def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
 
 
 def _check_symbols(module: Any) -> None:
-    """Raise ValueError if the code needs a function that not every process has."""
+    """Raise ValueError if the code needs a function that some processes do not have."""
     needed = {function.name for function in module.functions if function.is_declaration}
     unknown = sorted(name for name in needed if not re.fullmatch(_KNOWN, name))
     if unknown:
@@ -111,7 +111,7 @@ def _check_instructions(assembly: str) -> None:
 
 
 def _keep_separate(module: Any) -> None:
-    """Let LLVM not inline the kernels that are declared so; Numba's names start with those of the module."""
+    """Prevent LLVM from inlining separate kernels; Numba's names start with those of the module."""
     names = [name.split(".") for name in NativeKernel.separate]
     starts = tuple("_ZN" + "".join(f"{len(word)}{word}" for word in name) + "B" for name in names)
     for function in module.functions:

@@ -65,7 +65,7 @@ class NativeKernel:
         return self._call_other(args)
 
     def _call_other(self, args: tuple[Any, ...]) -> Any:
-        """Run the kernel on arguments that none of the loaded entry points takes as they are."""
+        """Run the kernel on arguments that no loaded entry point takes unchanged."""
         n_wanted = self.py_func.__code__.co_argcount
         if len(args) != n_wanted:
             raise TypeError(f"kernel {self.name} takes {n_wanted} arguments, not {len(args)}")
@@ -157,10 +157,7 @@ class Code:
         return found or self.cache.address(kernel, text)
 
     def compile_listed(self) -> int:
-        """Compile what the list names and neither library nor cache has; return the number of kernels.
-
-        What is rare is left out.
-        """
+        """Compile listed kernels, except rare ones, that are not stored yet; return their number."""
         families = [family for family in signatures.listed() if family != signatures.RARE]
         jobs = [job for job in listed_jobs(families) if not (self.library and self.library.address(*job))]
         return self.cache.compile(jobs)
@@ -181,7 +178,7 @@ _prepared: set[str] = set()
 
 
 def prepare(*families: str) -> None:
-    """Compile the kernels of families that a fit is about to use, all cores at once.
+    """Compile the kernels of families that a fit will use, on all cores.
 
     Without it, a kernel is compiled with its family when it is first called, and a fit waits several times.
     """

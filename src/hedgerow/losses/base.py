@@ -33,11 +33,11 @@ class Link(abc.ABC):
 
     @abc.abstractmethod
     def link(self, mean: Floats) -> Floats:
-        """Raw scores of means."""
+        """Return raw scores of means."""
 
     @abc.abstractmethod
     def inverse(self, raw: Floats) -> Floats:
-        """Means of raw scores."""
+        """Return means of raw scores."""
 
 
 class IdentityLink(Link):
@@ -90,12 +90,12 @@ class LogitLink(Link):
         self.slope = slope
 
     def link(self, mean: Floats) -> Floats:
-        """Log odds, divided by the slope."""
+        """Return the log odds, divided by the slope."""
         with np.errstate(divide="ignore"):  # probability 1 has score inf
             return log(mean / (1.0 - mean)) / self.slope
 
     def inverse(self, raw: Floats) -> Floats:
-        """Probability of class 1."""
+        """Return the probability of class 1."""
         return sigmoid(self.slope * raw)
 
 
@@ -109,7 +109,7 @@ class SoftmaxLink(Link):
     """
 
     def link(self, mean: Floats) -> Floats:
-        """Centred logs of the probabilities."""
+        """Return centred logs of the probabilities."""
         raw = log(mean)
         centre = np.zeros(raw.shape[1:])
         for scores in raw:  # np.mean may add in another order

@@ -64,7 +64,7 @@ class BinaryLogLoss(_BinaryLoss):
     link = LogitLink()
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """One Newton step in each leaf (Friedman 2001, algorithm 5), as in scikit-learn.
+        """Return one Newton step in each leaf (Friedman 2001, algorithm 5), as in scikit-learn.
 
         A full line search goes to the bound in every leaf of one class, which overfits.
         """
@@ -88,7 +88,7 @@ class Exponential(_BinaryLoss):
     link = LogitLink(slope=2.0)
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """Half the log odds of each leaf under the weights exp(-s raw): a closed form."""
+        """Return half the log odds of each leaf under the weights exp(-s raw): a closed form."""
         # a e**-step + b e**step, the sums of the losses of classes 1 and 0, has its minimum at
         # step = log(a / b) / 2
         limit = gradients.EXPONENT_LIMIT
@@ -129,7 +129,7 @@ class MultinomialLogLoss(_ClassLoss):
         return f"MultinomialLogLoss({self.n_classes})"
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Centred logs of the fractions of the classes."""
+        """Return centred logs of the fractions of the classes."""
         fractions = [_fraction(y, number, weight) for number in range(self.n_classes)]
         return self.link.link(np.array(fractions))
 

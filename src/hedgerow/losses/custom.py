@@ -89,7 +89,7 @@ class CustomLoss(Loss):
             )
 
     def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Losses from the user's function, checked."""
+        """Return losses from the user's function, checked."""
         losses = self.user.loss(_read_only(y[start:stop]), _read_only(raw[0, start:stop]))
         return _checked(losses, f"{self.name}.loss", stop - start)
 

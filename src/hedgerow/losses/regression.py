@@ -46,11 +46,11 @@ class SquaredError(KernelLoss):
     kernels = (gradients.fill_squared, gradients.loss_squared)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Mean of y."""
+        """Return the mean of y."""
         return np.array([weighted_mean(y, weight)])
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """Mean residual of each leaf."""
+        """Return the mean residual of each leaf."""
         return leaf_means(y - raw, weight, starts)
 
 
@@ -85,15 +85,15 @@ class Quantile(KernelLoss):
         return f"Quantile({self.quantile!r})"
 
     def kernel_parameters(self) -> tuple[float, ...]:
-        """Slopes below and above y."""
+        """Return slopes below and above y."""
         return (self.under, self.over)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Quantile of y."""
+        """Return the quantile of y."""
         return np.array([_quantile(y, weight, self.quantile)])
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """Quantile of the residuals of each leaf."""
+        """Return the quantile of the residuals of each leaf."""
         return leaf_quantile(y - raw, weight, starts, self.quantile)
 
 
@@ -161,7 +161,7 @@ class Huber(KernelLoss):
         self.delta = getattr(previous, "delta", self.delta)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Best constant for the delta of the median."""
+        """Return the best constant for the delta of the median."""
         median = _quantile(y, weight, 0.5)
         self.prepare(y, np.full((1, y.size), median), weight)
         weights = NO_WEIGHT if weight is None else weight
@@ -177,7 +177,7 @@ class Huber(KernelLoss):
         return median + minimise(derivatives, -bound, bound, np.zeros(1))
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """Median plus mean of the clipped deviations in each leaf."""
+        """Return the median plus mean of the clipped deviations in each leaf."""
         medians = leaf_quantile(y - raw, weight, starts, 0.5)
         deviations = y - raw - np.repeat(medians, np.diff(starts))
         return medians + leaf_means(np.clip(deviations, -self.delta, self.delta), weight, starts)
@@ -228,7 +228,7 @@ class Tweedie(KernelLoss):
             raise ValueError(f"y must have a value above 0 for loss={self.name!r}; all are 0")
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Log of the mean of y."""
+        """Return the log of the mean of y."""
         return self.link.link(np.array([max(weighted_mean(y, weight), SMALLEST_MEAN)]))
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:

@@ -63,24 +63,24 @@ def raise_exponents(exponents, factor, shift):
 
 @kernel
 def weighted_sum(values, copies):
-    """Sum of values, each times its copies (float64; 1 if empty), as high + low.
+    """Return the sum of values times their copies (float64; 1 if empty), as high + low.
 
-    To about 100 bits, so that a row with two copies and two equal rows have the same sum; see `pair_sum`.
-    Four interleaved sums: a single one waits for each addition.
+    It has about 100 bits, so that a row with two copies and two equal rows have the same sum; see `pair_sum`.
+    There are four interleaved sums, since a single one waits for each addition.
     """
     if copies.size:
         return pair_sum(values, copies)
     n = values.size
     high, low = np.zeros(4), np.zeros(4)
-    whole = n - n % 4
-    for i in range(0, whole, 4):
+    n_blocked = n - n % 4
+    for i in range(0, n_blocked, 4):
         for lane in range(4):
             value = values[i + lane]
             total = high[lane] + value
             back = total - high[lane]
             low[lane] += (high[lane] - (total - back)) + (value - back)
             high[lane] = total
-    last_high, last_low = pair_sum(values[whole:], copies)
+    last_high, last_low = pair_sum(values[n_blocked:], copies)
     first, more = pair_sum(high, copies)
     total = first + last_high
     back = total - first
@@ -151,7 +151,7 @@ def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, leaf_ids):
     else:
         for i in range(weight.shape[0]):
             totals[sample.classes[i]] += weight[i]
-    all_rows = np.empty(0, np.uint32)  # a read-only global array would compile the search once more
+    all_rows = np.empty(0, np.uint32)  # a read-only global array would compile the search again
     search_columns(codes, n_bins, categorical, sample, all_rows, totals, limits, hist, found, left)
     best = 0
     for column in range(1, found.shape[0]):
@@ -202,7 +202,7 @@ def descend(codes, nodes, start, stop, leaf_ids):
 
 @kernel
 def find_stump_sides(codes, nodes, start, stop, leaf_ids):
-    """The same for a stump with a numeric threshold: the leaves are nodes 1 and 2."""
+    """Do `descend` for a stump with a numeric threshold: the leaves are nodes 1 and 2."""
     split = nodes[0].split
     column = codes[split.column]
     threshold, missing_side = split.threshold, 2 - split.missing_left
@@ -240,7 +240,7 @@ def add_table(raw, leaf_ids, table, start, stop):
 
 @kernel
 def wrong_weight(raw, classes, weight, start, stop):
-    """Sum of the weights of the rows whose first largest score is not that of their class.
+    """Return the sum of the weights of the rows whose first largest score is not that of their class.
 
     An empty weight stands for ones.
     """

@@ -30,7 +30,7 @@ from hedgerow.kernels.cpu.partition import count_copies, in_set, split_rows
 (prefetch,) = intrinsics("intrinsics", "prefetch")
 _PREFETCH_ROWS = 16  # rows between the prefetch and the use of a row
 LEFT, RIGHT, NEITHER = (np.int64(i) for i in range(3))  # the side that is summed
-_MEMBER, _N_MEMBERS = np.int64(0), np.int64(1)
+_THREAD, _N_THREADS = np.int64(0), np.int64(1)
 
 # --- in a shard
 
@@ -148,13 +148,13 @@ def accumulate(offsets, columns, sums):
 @kernel
 def _search_and_select(codes, rules, nodes, frontier, memory, search):
     allow_columns(rules, frontier)
-    search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
+    search_nodes(codes, rules, nodes, frontier, memory, search, _THREAD, _N_THREADS)
     return select_next(rules, nodes, frontier)
 
 
 @kernel
 def store_sums(sums, slot):
-    """Copy the sums to their place in the pool."""
+    """Copy the sums to a slot of the pool."""
     for channel in range(2):
         for entry in range(sums.shape[1]):
             slot[channel, entry] = sums[channel, entry]
@@ -229,5 +229,5 @@ def repeat_search(codes, rules, nodes, frontier, memory, search, sums):
         accumulate(codes.offsets, rules.columns, sums)
         store_sums(sums, memory.pool[slot])
     allow_columns(rules, frontier)
-    search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
+    search_nodes(codes, rules, nodes, frontier, memory, search, _THREAD, _N_THREADS)
     return slot

@@ -57,7 +57,7 @@ def _category_codes(tables, first, values, n, positions):
 def _count_below(edges, first, n_edges, values, n, positions):
     """positions = 1 + how many of the column's edges are below each value.
 
-    A binary search in step for all values at once, without a data-dependent branch: nine times faster
+    The binary search is done for all values at once, without a data-dependent branch: nine times faster
     than value by value, where the branch predictor fails at every second comparison.
     """
     for i in range(n):
@@ -78,9 +78,9 @@ def cut_positions(values, copies, max_bins, out):
     """Find the cuts of sorted values into at most `max_bins` bins of about equal weight.
 
     values : sorted, no NaN. copies : int64 weights of the values, or empty for one each.
-    out : the index of the last value of every bin but the last is written to it; return how many.
-    A value that fills a bin gets one alone, and the others share the remaining ones; with no more distinct
-    values than bins, each has its own.
+    out : receives the index of the last value of every bin but the last. Returns their number.
+    A value that fills a bin has it alone, and the other values share the remaining bins; if there are at most
+    as many distinct values as bins, each has its own.
     """
     n = values.shape[0]
     rest, n_distinct = np.int64(0), 1
@@ -96,7 +96,7 @@ def cut_positions(values, copies, max_bins, out):
             continue
         in_bin += run
         run = 0
-        # the bin is full when it holds its share of the rest: in_bin / rest >= 1 / bins_left
+        # the bin is full when in_bin / rest >= 1 / bins_left
         if few or (in_bin * bins_left >= rest and in_bin >= _ROWS_OF_A_BIN):
             out[n_cuts] = i
             n_cuts += 1
@@ -152,7 +152,7 @@ def add_keys(bits, first_column, keys):
 
 @kernel
 def add_sparse_keys(bits, indices, starts, keys):
-    """The same for the values of a compressed sparse row matrix, with the same keys as when it is dense."""
+    """Do `add_keys` for the values of a compressed sparse row matrix, with the keys of the dense matrix."""
     for row in range(keys.size):
         key = keys[row]
         for entry in range(starts[row], starts[row + 1]):

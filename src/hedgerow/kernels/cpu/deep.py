@@ -2,11 +2,11 @@
 
 A node of the tree is one machine word, in the format of `votes`; the two children of a split are neighbours.
 During growth a node is rows[start:stop], and its rows are partitioned in place. Nodes are split depth first,
-or, if leaves are limited, by falling gain.
+or, if leaves are limited, by decreasing gain.
 
-A node of few rows is deferred. When all nodes are that small, the codes of one after the other are copied to
-one block and its subtree is grown in the cache: its rows lie far apart in the table, and each would cost a
-cache miss on each of the dozen levels below (measured: a tenth of the time on 100,000 rows).
+A node of few rows is deferred. When all open nodes are small, the codes of each in turn are copied to one
+block and its subtree is grown in the cache. Its rows are far apart in the table, and each would cause a cache
+miss on each of the dozen levels below (measured: a tenth of the time on 100,000 rows).
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class DeepTree(NamedTuple):
     values: Floats  # (leaves, classes or outputs) of leaves that are not of one class
     sets: NDArray[np.uint64]  # (sets, 4) codes that go left
     set_number: NDArray[np.int32]  # (nodes,) or empty without categorical columns
-    leaf_starts: Integers  # (leaves + 1,) first entry of a leaf in leaf_rows; empty if not wanted
+    leaf_starts: Integers  # (leaves + 1,) first entry of a leaf in leaf_rows; empty if rows are not stored
     leaf_rows: NDArray[np.uint32]  # (n,) of the table, by leaf
     gains: Floats  # (2, columns) sums over the splits, and their rounding errors
 
@@ -227,9 +227,9 @@ def _split(data, columns, tree, workspace, rows, slot):
     nodes.extent[right, 0], nodes.extent[right, 1], nodes.extent[right, 2] = child + 1, middle, stop
     nodes.key[left], nodes.key[right] = child_key(nodes.key[slot], False), child_key(nodes.key[slot], True)
     if columns.direction.shape[0] and columns.direction[column]:
-        between = (nodes.bounds[slot, 2] + nodes.bounds[slot, 3]) / 2.0
+        boundary = (nodes.bounds[slot, 2] + nodes.bounds[slot, 3]) / 2.0
         lower, upper = (right, left) if columns.direction[column] > 0 else (left, right)
-        nodes.bounds[lower, 0], nodes.bounds[upper, 1] = between, between
+        nodes.bounds[lower, 0], nodes.bounds[upper, 1] = boundary, boundary
     _free_slot(workspace, slot)
     return left, right
 
@@ -284,18 +284,18 @@ def _translate(columns, nodes, slot, bytes_left):
     column, threshold, missing_left, categorical = nodes.split[slot]
     usual, base = columns.usual[column], columns.base[column]
     for code in range(-1, columns.n_bins[column] + 1):  # first -1, which stands for the usual code
-        this = usual if code < 0 else np.int64(code)
+        actual = usual if code < 0 else np.int64(code)
         if code == usual:
             continue
         if categorical:
-            left = in_set(nodes.goes_left[slot], this) != 0
+            left = in_set(nodes.goes_left[slot], actual) != 0
         else:
-            left = this <= threshold if this else missing_left != 0
+            left = actual <= threshold if actual else missing_left != 0
         if code < 0:
             for word in range(4):
                 bytes_left[word] = ~np.uint64(0) if left else np.uint64(0)
             continue
-        byte = base + this - np.int64(this > usual)
+        byte = base + actual - np.int64(actual > usual)
         bit = np.uint64(1) << np.uint64(byte & 63)
         if left:
             bytes_left[byte >> 6] |= bit
@@ -312,14 +312,14 @@ def _make_leaf(data, tree, workspace, rows, slot, origin):
     classes = data.classes.shape[0] > 0
     weight, n_present, present = np.float64(sums[0]), 0, np.int64(0)
     if classes:
-        whole = np.int64(0)
+        total = np.int64(0)
         for k in range(outputs):
-            whole += sums[k]
+            total += sums[k]
             if sums[k]:
                 n_present += 1
                 present = k
-        weight = np.float64(whole)
-    second = np.float64(sums[1]) / weight  # share of class 1, or mean of the first target: constrained
+        weight = np.float64(total)
+    second = np.float64(sums[1]) / weight  # fraction of class 1, or mean of the first target: constrained
     clipped = clip(second, nodes.bounds[slot])
     if n_present == 1 and clipped == second:
         tree.packed_nodes[nodes.extent[slot, 0]] = pack_leaf(present)

@@ -4,10 +4,10 @@ See `deep_split` for the sums and their channels. They are written to the same a
 codes[:n], rising, and own[i * m : (i + 1) * m], the sums of the rows with codes[i], of the m channels that
 are not empty in the node.
 
-A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is a waste: only the codes
-that occur are visited, as the set bits of four machine words, and only their entries are cleared. All columns
-drawn for a node are added up in one pass over its rows, whose codes are stored by row. Very few rows are
-sorted directly: on numbers, where most nodes are that small, that is more than twice as fast.
+A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows would be wasteful: only
+the codes that occur are visited, as the set bits of four machine words, and only their entries are cleared.
+All columns drawn for a node are added up in one pass over its rows, whose codes are stored by row. Very few
+rows are sorted directly: on numbers, where most nodes are that small, that is more than twice as fast.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class DeepRows(NamedTuple):
     weight: Integers  # (n,) draws times the row's own weight; 0 for a row that is not used
     draws: Integers  # (n,) or empty when they are the weights
     classes: NDArray[np.integer]  # (n,) or empty
-    numbers: Integers  # (n, outputs), the row's own weight already in; (n, 0) for classes
+    numbers: Integers  # (n, outputs), times the row's own weight; (n, 0) for classes
     target_keys: NDArray[
         np.int64
     ]  # (n, any) equal for rows of equal targets: the numbers, if they are unweighted
@@ -71,7 +71,7 @@ class Scratch(NamedTuple):
     sums: Integers  # (channels,) of the node, without the empty ones
     means: Integers  # (channels,) of the numbers, rounded down
     side: Integers  # (2, channels)
-    shares: Floats  # (2, channels)
+    float_side: Floats  # (2, channels)
     logs: Floats  # w ln w for w = 0, 1, 2, ...
 
 
@@ -115,7 +115,7 @@ def fill(data, rows, scratch, first, last, start, stop):
 
 @deep_inline
 def _fill_channels(data, rows, scratch, first, last, start, stop):
-    """The same for numbers, and where draws are counted."""
+    """Do `fill` for numbers, and where draws are counted."""
     filled, hist, present = scratch.filled[first:last], scratch.hist, scratch.present
     stride, n = np.uintp(scratch.side.shape[1]), np.uintp(last - first)
     width, offset = stride * _CODES, np.uintp(first) * stride * _CODES
@@ -215,7 +215,7 @@ def collect_shared_codes(data, columns, column, scratch, number, n_channels):
         for i in range(n):
             own[rest * m + j] -= own[i * m + j] if i != rest else 0
         left += own[rest * m + j] if j == 0 or data.classes.shape[0] else 0
-    if left == 0:  # no row of the node has the usual code: close the gap
+    if left == 0:  # no row of the node has the usual code: remove it
         for i in range(rest, n - 1):
             scratch.codes[i] = scratch.codes[i + 1]
             for j in range(m):
@@ -257,13 +257,13 @@ def collect_few_rows(data, columns, column, rows, start, stop, scratch, n_channe
 
 @deep_inline
 def _code_of(columns, column, byte):
-    """The code of a column for a byte of its stored column."""
-    usual, away = columns.usual[column], byte - columns.base[column]
+    """Return the code of a column for a byte of its stored column."""
+    usual, offset = columns.usual[column], byte - columns.base[column]
     if usual < 0:
         return byte
-    if away < 0 or away >= columns.n_bins[column]:
+    if offset < 0 or offset >= columns.n_bins[column]:
         return usual
-    return away + np.int64(away >= usual)
+    return offset + np.int64(offset >= usual)
 
 
 @deep_inline

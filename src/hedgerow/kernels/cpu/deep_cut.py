@@ -1,7 +1,7 @@
 """The best cut of one column of a node, from the sums of its codes.
 
 See `deep_split` for the channels that the sums of a set of rows have. Gains are in the units of the integers:
-the weight of the node times the fall of its impurity.
+the weight of the node times the decrease of its impurity.
 """
 
 from typing import NamedTuple
@@ -40,9 +40,9 @@ class MinLeaf(NamedTuple):
 
 @deep_inline
 def scan_two(candidate, min_leaf, top):
-    """The best cut for two classes by Gini, or for one number by squares, that gains more than `top`.
+    """Return the best cut for two classes by Gini, or one number by squares, that gains more than `top`.
 
-    Returns the position of the last code that goes left, or -1, whether missing goes left, and the gain.
+    It has the position of the last code that goes left, or -1, whether missing values go left, and the gain.
     With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. Numbers are
     relative to the mean of the node, so that no digits cancel. All sums are in registers.
     """
@@ -76,7 +76,7 @@ def scan_two(candidate, min_leaf, top):
 
 @deep_inline
 def scan_gini(candidate, min_leaf, top, side):
-    """The same for any number of classes by Gini.
+    """Return the best cut, as `scan_two` does, for any number of classes by Gini.
 
     With the weights T_k of a node and L_k of its left side, those of its right side have the squares
     sum_k T_k**2 - 2 sum_k T_k L_k + sum_k L_k**2: the two sums are updated without a branch.
@@ -114,7 +114,7 @@ def scan_gini(candidate, min_leaf, top, side):
 
 @deep_inline
 def scan_entropy(candidate, min_leaf, top, side, logs):
-    """The same by entropy: the purity of a side of weights W_k is sum_k W_k ln W_k - W ln W.
+    """Return the best cut by entropy: the purity of a side of weights W_k is sum_k W_k ln W_k - W ln W.
 
     side : int64 (2, channels), scratch. logs : see `_log_times`.
     """
@@ -123,7 +123,7 @@ def scan_entropy(candidate, min_leaf, top, side, logs):
     weight, total = weight_of(candidate, candidate.sums), 0.0
     for j in range(stride):
         total += _log_times(candidate.sums[j], logs)
-    whole = total - _log_times(weight, logs)
+    node_purity = total - _log_times(weight, logs)
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if candidate.missing else 1):
         for j in range(stride):
@@ -146,7 +146,7 @@ def scan_entropy(candidate, min_leaf, top, side, logs):
                 candidate.drawn >= 0 and _is_not_drawn(candidate, i)
             ):
                 continue
-            gain = low - _log_times(left, logs) + (high - _log_times(weight - left, logs)) - whole
+            gain = low - _log_times(left, logs) + (high - _log_times(weight - left, logs)) - node_purity
             if gain > top and not (missing_left and i == 0):
                 top, at, missing_side = gain, i, np.int64(missing_left)
     return at, missing_side, top
@@ -162,13 +162,13 @@ def _log_times(w, logs):
 
 @deep_kernel
 def scan(candidate, min_leaf, top, criterion, direction, bounds, side):
-    """The same for any classes or numbers and any criterion, with counted draws and monotonic constraints.
+    """Return the best cut for any target and criterion, with counted draws and monotonic constraints.
 
     direction : -1, 0 or 1, or 2 without constraints. bounds : float64 (4,), lowest and highest value allowed,
     and the values of both sides, which are written. side : int64 (2, stride), scratch.
     """
     own, sums, stride, n = candidate.own, candidate.sums, candidate.stride, candidate.n
-    whole = purity(candidate, sums, criterion)
+    node_purity = purity(candidate, sums, criterion)
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if candidate.missing else 1):
         for k in range(stride):
@@ -182,7 +182,7 @@ def scan(candidate, min_leaf, top, criterion, direction, bounds, side):
                 continue
             if candidate.drawn >= 0 and _is_not_drawn(candidate, i):
                 continue
-            gain = purity(candidate, side[0], criterion) + purity(candidate, side[1], criterion) - whole
+            gain = purity(candidate, side[0], criterion) + purity(candidate, side[1], criterion) - node_purity
             if not gain > top:
                 continue
             if direction != 2:
@@ -196,7 +196,7 @@ def scan(candidate, min_leaf, top, criterion, direction, bounds, side):
 
 @deep_kernel
 def _is_not_drawn(candidate, i):
-    """Whether the cut after position i is not the one that was drawn."""
+    """Return whether the cut after position i is not the one that was drawn."""
     if candidate.categorical:
         return i != candidate.drawn
     return candidate.codes[i] > candidate.drawn or (
@@ -206,7 +206,7 @@ def _is_not_drawn(candidate, i):
 
 @deep_inline
 def weight_of(candidate, sums):
-    """The weight of a set of rows."""
+    """Return the weight of a set of rows."""
     if not candidate.classes:
         return sums[0]
     weight = np.int64(0)
@@ -224,7 +224,7 @@ def _is_too_light(candidate, sums, min_leaf):
 
 @deep_kernel
 def purity(candidate, sums, criterion):
-    """The purity of a set of rows: a split maximises its sum over both sides.
+    """Return the purity of a set of rows: a split maximises its sum over both sides.
 
     GINI sum_k W_k**2 / W, ENTROPY sum_k W_k ln(W_k / W), SQUARED sum_k G_k**2 / W with numbers relative to
     the mean of the node, POISSON sum_k G_k ln(G_k / W), where every G_k must be positive.
@@ -259,13 +259,13 @@ def purity(candidate, sums, criterion):
 
 @deep_kernel
 def _value(candidate, sums):
-    """The prediction of a leaf: the share of the second class, or the mean."""
+    """Return the prediction of a leaf: the fraction of the second class, or the mean."""
     return np.float64(sums[1]) / np.float64(weight_of(candidate, sums))
 
 
 @deep_inline
 def clip(value, bounds):
-    """The value within the bounds of its node, which hold for all leaves below it."""
+    """Return the value within the bounds of its node, which hold for all leaves below it."""
     return min(max(value, bounds[0]), bounds[1])
 
 
@@ -274,7 +274,7 @@ def clip(value, bounds):
 
 @deep_kernel
 def sort_codes(candidate, unsorted, keys, positions):
-    """Sort codes and sums by rising mean of the first number, or share of the heaviest class.
+    """Sort codes and sums by rising mean of the first number, or fraction of the heaviest class.
 
     One of the cuts in that order is the best of all sets for two classes and for one number (Fisher 1958).
     unsorted : the sums by rising codes. keys : float64 (256,), positions : int64 (256,), scratch.

@@ -1,4 +1,4 @@
-"""Windows through a cascade: one by one, sixteen at once, and all windows of bands of a pyramid.
+"""Evaluation of windows by a cascade: one by one, sixteen at once, and all windows of bands of a pyramid.
 
 `nodes` is a tuple of arrays, the same for every window:
 
@@ -79,7 +79,7 @@ def evaluate_window(field, position, nodes, inverse, stages):
 
 @deep_kernel
 def stage_sums(field, position, nodes, inverse, stage, scratch):
-    """Sums of one stage for sixteen windows. scratch float64 (nodes of the largest tree * 16,).
+    """Return the sums of one stage for sixteen windows. scratch float64 (nodes of the largest tree * 16,).
 
     All nodes of a tree are evaluated, the last one first: a node selects one of the results of its children.
     """

@@ -6,7 +6,7 @@ corners of a feature; lane i reads `position + offset + i`. LLVM splits the vect
 (AVX-512, AVX2, SSE, NEON). They are explicit, not left to the loop vectoriser, which tests for overlapping
 arrays before every loop: that takes longer than sixteen windows.
 
-Every function has a twin for one window with the same roundings: float32 products and sums in the order of
+Every function has a version for one window with the same roundings: float32 products and sums in the order of
 the rectangles, never fused, and float64 sums of leaves.
 """
 
@@ -46,7 +46,7 @@ _FLOATS, _DOUBLES, _MASK = Lanes("float32"), Lanes("float64"), Lanes("bool")
 
 
 def _splat(builder, value, wide):
-    """The value in every lane, or the value itself for one window."""
+    """Return the value in every lane, or the value itself for one window."""
     if not wide:
         return value
     vector = ir.VectorType(value.type, LANES)
@@ -56,7 +56,7 @@ def _splat(builder, value, wide):
 
 
 def _constant(value, kind, wide):
-    """A constant of one or all lanes."""
+    """Return a constant of one or all lanes."""
     return ir.Constant(ir.VectorType(kind, LANES), [value] * LANES) if wide else ir.Constant(kind, value)
 
 
@@ -77,7 +77,7 @@ class _Corners:
         self.loaded = {}
 
     def corner(self, k):
-        """Corner k of the feature."""
+        """Return corner k of the feature."""
         if k not in self.loaded:
             builder = self.builder
             pointer = builder.gep(self.offsets, [builder.add(self.first, ir.Constant(_I64, k))])
@@ -89,13 +89,13 @@ class _Corners:
         return self.loaded[k]
 
     def sum(self, corners):
-        """Sum of a rectangle from its four corners: a - b - c + d, modulo 2**32."""
+        """Return the sum of a rectangle from its four corners: a - b - c + d, modulo 2**32."""
         a, b, c, d = (self.corner(k) for k in corners)
         return self.builder.add(self.builder.sub(self.builder.sub(a, b), c), d)
 
 
 def _haar_value(builder, corners, weights, node, wide):
-    """Sum over the rectangles of weight times sum, float32; the third one only if it has a weight."""
+    """Return the sum of weight times sum over the rectangles, float32; the third only if it has a weight."""
     first = builder.mul(node, ir.Constant(_I64, 3))
 
     def product(k):
@@ -112,7 +112,7 @@ def _haar_value(builder, corners, weights, node, wide):
 
 
 def _haar(wide):
-    """The code of a Haar node: value * inverse < threshold."""
+    """Return the code of a Haar node: value * inverse < threshold."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
@@ -138,7 +138,7 @@ def haar_left(typingctx, field, position, node, offsets, weights, thresholds, in
 
 @intrinsic
 def haar_lanes_left(typingctx, field, position, node, offsets, weights, thresholds, inverse):
-    """The same for sixteen windows from `position` on."""
+    """Return what `haar_left` does, for sixteen windows from `position` on."""
     result = _MASK(field, types.intp, types.intp, offsets, weights, thresholds, _FLOATS)
     return result, _haar(wide=True)
 
@@ -160,7 +160,7 @@ def _subset_word(builder, subsets, node, high, wide):
 
 
 def _lbp(wide):
-    """The code of an LBP node: left if the bit of the window's code is set in the subset."""
+    """Return the code of an LBP node: left if the bit of the window's code is set in the subset."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
@@ -197,12 +197,12 @@ def lbp_left(typingctx, field, position, node, offsets, subsets):
 
 @intrinsic
 def lbp_lanes_left(typingctx, field, position, node, offsets, subsets):
-    """The same for sixteen windows from `position` on."""
+    """Return what `lbp_left` does, for sixteen windows from `position` on."""
     return _MASK(field, types.intp, types.intp, offsets, subsets), _lbp(wide=True)
 
 
 def _inverse(wide):
-    """The code of 1 / sqrt(A sum of squares - (sum)**2): float64, then rounded to float32.
+    """Return the code of 1 / sqrt(A sum of squares - (sum)**2): float64, then rounded to float32.
 
     The radicand is exact. It may be 0, or negative if the squares wrapped: the result is inf or nan.
     """
@@ -232,7 +232,7 @@ def inverse_norm(typingctx, field, position, corners, area):
 
 @intrinsic
 def inverse_norm_lanes(typingctx, field, position, corners, area):
-    """The same for sixteen windows."""
+    """Return what `inverse_norm` does, for sixteen windows."""
     return _FLOATS(field, types.intp, corners, types.float64), _inverse(wide=True)
 
 

@@ -9,7 +9,7 @@ window has been evaluated, and bands are the tasks that threads share.
     tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
     shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
     work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
-             inverses float32 (16,), block int32, queue (see `evaluate_queued`): the memory of one member
+             inverses float32 (16,), block int32, queue (see `evaluate_queued`): the memory of one thread
     hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
 
 Functions that are called once a row or less often are not inlined: each caller would compile them again.
@@ -61,7 +61,7 @@ def _skip_table():
 
 _EVALUATED = _skip_table()
 MIN_LANES = 5  # of sixteen windows: fewer are queued until they can be grouped with others
-DEPTHS = 4  # of groups of remaining windows of groups
+DEPTHS = 4  # of the queue: the remaining windows of groups form groups of the next depth
 MAX_QUEUED, NONE_QUEUED = np.int64(LANES - MIN_LANES), np.int64(0)  # see `evaluate_queued`
 _ALL = np.uint64((1 << LANES) - 1)
 
@@ -176,14 +176,14 @@ def evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hit
     copy_windows(field, shape[2], step, shape, positions, block)
     inverse = load_inverse(inverses)
     alive = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
-    enough = MIN_LANES if depth + 1 < DEPTHS else 1
+    min_alive = MIN_LANES if depth + 1 < DEPTHS else 1
     while stage < n_stages:
         sums = stage_sums(block, np.int64(0), nodes, inverse, stage, scratch)
         alive &= at_least(sums, nodes[9][stage])
         stage += 1
         if stage == n_stages:
             store_lanes(scratch, 0, sums)
-        elif count_bits(alive) < enough:
+        elif count_bits(alive) < min_alive:
             break
     while alive != np.uint64(0):
         lane = np.int64(lowest_bit(alive))
@@ -209,9 +209,10 @@ def evaluate_queued(field, step, shape, nodes, n_stages, max_queued, work, hits,
     """Evaluate the queued windows, sixteen from anywhere in the band at a time.
 
     queue : positions int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses
-    float32 (D, 16), number int64 (D,). Neighbours load a corner together, and other windows must be copied
-    first: but that takes less time than two or three windows alone in the long last stages. Groups shrink as
-    well, so that the remaining windows of several groups wait for a new group at the next depth.
+    float32 (D, 16), number int64 (D,). Windows that are not neighbours must be copied before their corners
+    can be loaded together; this takes less time than evaluating two or three windows one by one in the long
+    last stages. Groups shrink as well, so that the remaining windows of several groups wait for a new group
+    at the next depth.
 
     max_queued : windows that may stay in the queue; 0 at the end of a band.
     """
@@ -269,7 +270,7 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
     """Process tasks until none is left, or until the hits of the next one might not fit.
 
     pyramid : (levels, tables). cascade : (offsets (3, ...): for step 1, step 2 and for a block; the other
-    arrays of nodes; norm corners (2, 8); area). progress int64: [0] the next task, shared by the members.
+    arrays of nodes; norm corners (2, 8); area). progress int64: [0] the next task, shared by the threads.
     mode : (number of stages, skip, first task), where a first task >= 0 was reserved before. Returns (number
     of hits, task reserved but not done, or -1). The hits of a task are in no particular order.
     """
@@ -291,9 +292,9 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         if n_hits + n_windows * ((end - first + step - 1) // step) > hits[1].size:
             return n_hits, task
         fill_band(image, level, tables, shape, first, min(end - 1 + high, level[1]) - first, work)
-        both = ((offsets[step - 1], *rest), block_nodes, (corners[step - 1], area))
+        band_cascade = ((offsets[step - 1], *rest), block_nodes, (corners[step - 1], area))
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
-            n_hits = scan_row(row, shape, both, (n_stages, skip), work, hits, n_hits)
+            n_hits = scan_row(row, shape, band_cascade, (n_stages, skip), work, hits, n_hits)
         n_hits = evaluate_queued(work[0], step, shape, block_nodes, n_stages, NONE_QUEUED, work, hits, n_hits)
         task = np.int64(-1)

@@ -1,4 +1,4 @@
-"""exp, log and their relatives for one float64, with the same bits on every CPU.
+"""exp, log and related functions of one float64, with the same bits on every CPU.
 
 A float64 is 2**k * m. `exp` splits x = n ln 2 + r with |r| <= ln(2) / 2, evaluates a polynomial in
 r and puts n into the exponent bits of the result. `log` reads k from the bits, keeps m in
@@ -7,7 +7,7 @@ multiplications, additions and divisions in a fixed order, no fused operation an
 IEEE 754 fixes every bit. Errors stay below 1 ulp (exp, log), 2 ulp (log1p) and 2.5 ulp
 (sigmoid); the tests measure them against 40-digit decimals.
 
-Everything is a select, never a branch, so that LLVM vectorises a loop calling these functions: the
+Conditions are selects, never branches, so that LLVM vectorises a loop that calls these functions: the
 `*_into` loops are packed multiplications and additions on zmm registers with AVX-512 and on ymm
 with AVX2, without `fmadd`. Two things would stop it: the default error model (a test for division
 by zero in every row) and an index that might be negative. Hence `error_model="numpy"`, and loops

@@ -9,7 +9,7 @@ There are three ways to find the leaf of a row, with the same result:
 - numbering: in a symmetric tree the outcomes of the tests of all levels are the bits of the number of the
   leaf: six tests instead of 63. The nodes must be in the order of the levels.
 - traversal: follow the children, all rows of a block taking each step together, so that the latency of
-  one row hides behind the others; a leaf is its own child. It works on codes.
+  one row is overlapped by the others; a leaf is its own child. It works on codes.
 
 Leaves of symmetric trees are numbered. The first 31 splits of another tree, in the order of growing, are
 masked; the nodes below them are traversed. A few rows are only traversed: there is nothing to vectorise over.
@@ -72,7 +72,7 @@ class RawBins(NamedTuple):
 
 @kernel
 def mask_top(left, start, stop, masks, entry):
-    """Masks of the first 31 splits of the tree in left[start:stop], and the nodes of its 32 bits.
+    """Write the masks of the first 31 splits of the tree in left[start:stop], and the nodes of its 32 bits.
 
     left : child numbers within the tree, 0 in a leaf. masks : uint32, for every top split the leaves that
     are not in its left subtree. entry : int32 (32,), nodes counted over the whole forest.
@@ -107,16 +107,16 @@ def mask_top(left, start, stop, masks, entry):
 
 @kernel
 def depth_below(child, start, stop, entry, n_entries, depth):
-    """Steps from the deepest entry to a leaf, and from the root; depth is scratch of the forest's size."""
+    """Return the most steps from the root to a leaf, and from an entry; depth : scratch, (all nodes,)."""
     for node in range(start, stop):
         depth[node] = 0
     for node in range(start, stop):
         if child[node] != node:
             depth[child[node]] = depth[node] + 1
             depth[child[node] + 1] = depth[node] + 1
-    whole = 0
+    full_depth = 0
     for node in range(start, stop):
-        whole = max(whole, depth[node])
+        full_depth = max(full_depth, depth[node])
         depth[node] = -1
     for i in range(n_entries):
         depth[entry[i]] = 0
@@ -126,7 +126,7 @@ def depth_below(child, start, stop, entry, n_entries, depth):
             depth[child[node]] = depth[node] + 1
             depth[child[node] + 1] = depth[node] + 1
             below = max(below, depth[node] + 1)
-    return whole, below
+    return full_depth, below
 
 
 @kernel
@@ -179,16 +179,16 @@ def _mask(trees, tree, thresholds, values, codes, bits, n):
             column, kind = _column(trees.packed_nodes[node]), _kind(trees.packed_nodes[node])
             threshold = thresholds[node]
             if kind == BY_SET:
-                members = trees.sets[trees.set_number[node]]
+                codes_left = trees.sets[trees.set_number[node]]
                 for i in range(n):
-                    bits[i] &= all_leaves if in_set(members, np.int64(codes[column, i])) else mask
+                    bits[i] &= all_leaves if in_set(codes_left, np.int64(codes[column, i])) else mask
             elif kind == MISSING_RIGHT:
                 x = values[column]
-                for i in range(n):  # NaN is not <= anything
+                for i in range(n):  # false for NaN
                     bits[i] &= all_leaves if x[i] <= threshold else mask
             else:
                 x = values[column]
-                for i in range(n):  # nor > anything
+                for i in range(n):  # false for NaN
                     bits[i] &= mask if x[i] > threshold else all_leaves
         node += 1
 
@@ -203,9 +203,9 @@ def _number_leaves(trees, tree, thresholds, values, codes, bits, n):
         column, kind = _column(trees.packed_nodes[node]), _kind(trees.packed_nodes[node])
         threshold, x = thresholds[node], values[column]
         if kind == BY_SET:
-            members = trees.sets[trees.set_number[node]]
+            codes_left = trees.sets[trees.set_number[node]]
             for i in range(n):
-                right = one - np.uint32(in_set(members, np.int64(codes[column, i])))
+                right = one - np.uint32(in_set(codes_left, np.int64(codes[column, i])))
                 bits[i] = bits[i] * np.uint32(2) + right
         elif kind == MISSING_RIGHT:
             for i in range(n):
@@ -304,7 +304,7 @@ def add_coded(codes, trees, tree, start, stop, out):
 
 @kernel
 def _pack_node(node, number, set_number):
-    """The machine word of a node record; `set_number` is that of a categorical split, else -1."""
+    """Return the machine word of a node record; `set_number` is that of a categorical split, else -1."""
     kind = np.int64(BY_SET) if set_number >= 0 else np.int64(MISSING_RIGHT - node.split.missing_left)
     child, column, threshold = node.left, node.split.column, node.split.threshold - kind
     if node.left == 0:  # no code is above the threshold of a leaf, whose child it is itself

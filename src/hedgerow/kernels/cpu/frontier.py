@@ -1,4 +1,4 @@
-"""The frontier: the open nodes of a tree being grown, managed by member 0 of the team.
+"""The frontier: the open nodes of a tree being grown, managed by thread 0 of the team.
 
 Open nodes are in a heap, the largest score first (the gain, if no noise is added) and the older node among
 equals. The histogram of an open node stays in a slot of the pool, so that its larger child needs only a
@@ -26,14 +26,14 @@ N_LEAVES = 10
 N_OPEN = 11
 N_FREE = 12
 
-# Typed constants: a literal argument would compile its callee once more.
+# Typed constants: a literal argument would compile the called kernel again.
 _FIRST, _SECOND = np.int64(0), np.int64(1)
 
 
 @kernel
-def _before(frontier, one, other):
-    a, b = frontier.priority[one], frontier.priority[other]
-    return a > b or (a == b and one < other)
+def _is_before(frontier, number, other):
+    a, b = frontier.priority[number], frontier.priority[other]
+    return a > b or (a == b and number < other)
 
 
 @kernel
@@ -41,7 +41,7 @@ def _push(frontier, number):
     heap = frontier.heap
     at = frontier.control[N_OPEN]
     frontier.control[N_OPEN] += 1
-    while at > 0 and _before(frontier, number, heap[(at - 1) // 2]):
+    while at > 0 and _is_before(frontier, number, heap[(at - 1) // 2]):
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
     heap[at] = number
@@ -59,9 +59,9 @@ def _pop(frontier):
         child = 2 * at + 1
         if child >= n:
             break
-        if child + 1 < n and _before(frontier, heap[child + 1], heap[child]):
+        if child + 1 < n and _is_before(frontier, heap[child + 1], heap[child]):
             child += 1
-        if not _before(frontier, heap[child], number):
+        if not _is_before(frontier, heap[child], number):
             break
         heap[at] = heap[child]
         at = child
@@ -71,7 +71,7 @@ def _pop(frontier):
 
 @kernel
 def _allocate(frontier, scratch):
-    """A free slot, or scratch entry `scratch` behind the slots."""
+    """Return a free slot, or scratch entry `scratch` behind the slots."""
     if frontier.control[N_FREE] == 0:
         return frontier.slots.shape[0] + scratch
     frontier.control[N_FREE] -= 1
@@ -112,7 +112,7 @@ def allow_columns(rules, frontier):
 
 @kernel
 def splittable(node, rules):
-    """Whether a node could be split at all, whatever its histogram."""
+    """Return whether the limits allow a split of a node, without its histogram."""
     large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
     return large and node.depth < rules.max_depth
 

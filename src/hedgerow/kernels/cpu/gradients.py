@@ -2,9 +2,9 @@
 
 y, raw, gradient and hessian are float64 with one entry a row; with several outputs raw, gradient
 and hessian are (K, n). A `fill_*` loop writes gradient = dL/draw and hessian = d2L/draw2 of
-unweighted rows, a `loss_*` loop writes L; each row depends on itself alone, so that threads may
-process any pieces. `weight` is (n,), or empty when all rows weigh one: one compiled signature for
-both. `starts` (n_leaves + 1,) cuts arrays whose rows are grouped by leaf:
+unweighted rows, a `loss_*` loop writes L; each row depends on itself alone, so that threads may process any
+ranges of rows. `weight` is (n,), or empty when all rows weigh one: one compiled signature for both. `starts`
+(n_leaves + 1,) cuts arrays whose rows are grouped by leaf:
 
     rows   = [ r3 r7 r8 | r0 r2 | r1 r4 r5 r6 ]
     starts = [ 0          3       5             9 ]
@@ -199,9 +199,9 @@ def loss_softmax(y: Floats, raw: Floats, out: Floats, start: int, stop: int) -> 
     for a in range(start, stop, SOFTMAX_ROWS):
         b = min(a + SOFTMAX_ROWS, stop)
         _normalise(raw, a, b, top, total)
-        piece = out[a - start : b - start]
+        out_block = out[a - start : b - start]
         for i in range(b - a):
-            piece[i] = log(total[i]) + (top[i] - raw[int(y[a + i]), a + i])
+            out_block[i] = log(total[i]) + (top[i] - raw[int(y[a + i]), a + i])
 
 
 @kernel
@@ -225,8 +225,8 @@ def softmax(raw: Floats, first: int, out: Floats) -> None:
 def pair_sum(values: Floats, weight: Floats) -> tuple[float, float]:
     """Sum weight * values as high + low, to about 100 bits.
 
-    Products and sums keep what rounding loses (Dekker, Knuth). Hence a weight of 2 has the
-    same sum as the row repeated, and the order of the rows does not matter either.
+    The rounding errors of products and sums are added to `low` (Dekker, Knuth). Hence a weight of 2 has the
+    same sum as two copies of the row, and the order of the rows does not matter.
     """
     high, low = 0.0, 0.0
     weighted = weight.size > 0
@@ -267,7 +267,7 @@ def fill_leaf_sums(values: Floats, weight: Floats, starts: Integers, sums: Float
 
 @kernel
 def largest(gradient, hessian, weight, copies, start, stop):
-    """The largest |gradient| and hessian of rows [start, stop) with weight, and the number not finite.
+    """Return the largest |gradient| and hessian of rows [start, stop) with weight, and the number not finite.
 
     The rows are sliced before the loop: an index that might be negative keeps LLVM from vectorising.
     """
@@ -314,7 +314,7 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
 
 @kernel
 def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
-    """The same into two channels: out[:, 0] gradients, out[:, 1] hessians; return the smallest hessian."""
+    """Write out[:, 0] gradients and out[:, 1] hessians as integers; return the smallest hessian."""
     least = np.int64(1 << 62)
     for i in range(start, stop):
         scale = weight[i] if weight.shape[0] else 1.0

@@ -57,10 +57,11 @@ def link_similar(rectangles, order, eps, parent):
 
 @kernel
 def mark_inner(rectangles, sizes, slack, inner):
-    """Set inner (m,) uint8 of every cluster that lies in another and has too few members of its own.
+    """Set inner (m,) uint8 of every cluster that lies in another and has too few rectangles.
 
-    `rectangles` int64 (m, 4) are the clusters' means, `sizes` int64 (m,) their members, `slack` int64 (m, 2)
-    how far a cluster extends beyond its mean in x and y. All are compared before any is removed.
+    `rectangles` int64 (m, 4) are the clusters' means, `sizes` int64 (m,) the numbers of their rectangles,
+    `slack` int64 (m, 2) how far a cluster extends beyond its mean in x and y. All are compared before any is
+    removed.
     """
     m = sizes.size
     for i in range(m):

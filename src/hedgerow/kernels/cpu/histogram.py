@@ -57,7 +57,7 @@ def add_packed(by_row, rows, start, stop, packed, columns, offsets, out):
 
 @kernel
 def add_wide(by_row, rows, start, stop, wide, columns, offsets, out):
-    """The same for unpacked statistics: out[0] gets gradients, out[1] hessians."""
+    """Do `add_packed` for unpacked statistics: out[0] gets gradients, out[1] hessians."""
     for k in range(start, stop):
         row = np.uintp(rows[k])
         gradient, hessian = wide[row, 0], wide[row, 1]
@@ -87,7 +87,7 @@ def clear(entries):
 
 @kernel
 def fill_private(codes, statistics, rows, start, stop, stored, packed, partial):
-    """One member's share of a histogram: rows[start:stop] into its own `packed` and `partial`.
+    """Add rows[start:stop], those of one thread, to its own `packed` and `partial`.
 
     The true sum is partial + widened packed. Blocks of more than packed_block_rows rows could overflow 32
     bits, so all blocks but the last are widened at once. Returns whether `partial` was used.
@@ -114,17 +114,17 @@ def fill_private(codes, statistics, rows, start, stop, stored, packed, partial):
 
 @kernel
 def _merge_run(source, first, n, n_private, packed, partial, used, out):
-    """out[:, first:first + n] = the sum over the members' entries from `source` on.
+    """out[:, first:first + n] = the sum over the entries of all threads from `source` on.
 
-    packed : (members, entries), or no rows when the statistics are not packed.
-    used : int64 (members,), whether a member used its `partial`.
+    packed : (threads, entries), or no rows when the statistics are not packed.
+    used : int64 (threads,), whether a thread used its `partial`.
     """
     gradient, hessian = out[0, first : first + n], out[1, first : first + n]
     end = source + n
-    for member in range(n_private):
-        unwritten = member == 0
+    for thread in range(n_private):
+        unwritten = thread == 0
         if packed.shape[0]:
-            own = packed[member, source:end]
+            own = packed[thread, source:end]
             if unwritten:
                 for entry in range(n):
                     gradient[entry] = own[entry] >> np.int64(32)
@@ -134,11 +134,11 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
                     gradient[entry] += own[entry] >> np.int64(32)
                     hessian[entry] += own[entry] & _LOW
             unwritten = False
-        if used[member]:
+        if used[thread]:
             if unwritten:
                 clear(gradient)
                 clear(hessian)
-            more_g, more_h = partial[member, 0, source:end], partial[member, 1, source:end]
+            more_g, more_h = partial[thread, 0, source:end], partial[thread, 1, source:end]
             for entry in range(n):
                 gradient[entry] += more_g[entry]
                 hessian[entry] += more_h[entry]
@@ -146,11 +146,11 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
 
 @kernel
 def merge_column(codes, column, node, n_private, packed, partial, used, out):
-    """Running sums of a column of `node` into `out`, from the members' private histograms.
+    """Write the running sums of a column of `node` to `out`, from the private histograms of the threads.
 
-    The usual code of a shared column is not stored: it sums to the node's total less the other codes.
-    Running sums are what the search needs, and they subtract as plain sums do: the larger child gets
-    them without a sequential pass.
+    The usual code of a shared column is not stored: its sum is the total of the node less the other codes.
+    The search needs running sums, and these can be subtracted like plain sums: the larger child gets them
+    without a sequential pass.
     """
     first, usual, start = codes.offsets[column], codes.usual[column], codes.stored_entries[column]
     n = codes.n_bins[column] + 1
@@ -179,14 +179,14 @@ def merge_column(codes, column, node, n_private, packed, partial, used, out):
 def sum_stored(offsets, n_private, packed, partial, used):
     """Sums of gradient and hessian over all rows: every row has one entry in the first stored column."""
     total_g, total_h = np.int64(0), np.int64(0)
-    for member in range(n_private):
+    for thread in range(n_private):
         for entry in range(offsets[0], offsets[1]):
             if packed.shape[0]:
-                total_g += packed[member, entry] >> np.int64(32)
-                total_h += packed[member, entry] & _LOW
-            if used[member]:
-                total_g += partial[member, 0, entry]
-                total_h += partial[member, 1, entry]
+                total_g += packed[thread, entry] >> np.int64(32)
+                total_h += packed[thread, entry] & _LOW
+            if used[thread]:
+                total_g += partial[thread, 0, entry]
+                total_h += partial[thread, 1, entry]
     return total_g, total_h
 
 
@@ -208,7 +208,7 @@ def sum_statistics(statistics, rows, start, stop):
 
 @kernel
 def sum_rows(statistics, rows, start, stop):
-    """Sums of gradient and hessian over rows[start:stop]."""
+    """Return sums of gradient and hessian over rows[start:stop]."""
     total_g, total_h = np.int64(0), np.int64(0)
     for k in range(start, stop):
         row = np.uintp(rows[k])
@@ -225,6 +225,6 @@ def sum_rows(statistics, rows, start, stop):
 def subtract_column(first, last, parent, child):
     """parent[:, first:last] -= child[:, first:last]: exact, so the sibling needs no pass over its rows."""
     for channel in range(2):
-        of_parent, of_child = parent[channel, first:last], child[channel, first:last]
+        parent_sums, child_sums = parent[channel, first:last], child[channel, first:last]
         for entry in range(last - first):
-            of_parent[entry] -= of_child[entry]
+            parent_sums[entry] -= child_sums[entry]

@@ -40,7 +40,7 @@ def _element(context, builder, signature, args):
 
 @intrinsic
 def atomic_add(typingctx, array, index, value):
-    """Add `value` to an int64 element as one indivisible step; return its value before."""
+    """Add `value` to an int64 element atomically; return its previous value."""
 
     def codegen(context, builder, signature, args):
         return builder.atomic_rmw("add", _element(context, builder, signature, args), args[2], "seq_cst")
@@ -70,7 +70,7 @@ def lowest_bit(typingctx, bits):
 
 @intrinsic
 def yield_time_slice(typingctx):
-    """Let another thread run: a member that waits must not keep the core from the one it waits for."""
+    """Let another thread run: a waiting thread must not occupy the core of the one it waits for."""
 
     def codegen(context, builder, signature, args):
         kind = ir.FunctionType(ir.IntType(32), [])

@@ -49,7 +49,7 @@ class UnitSums(NamedTuple):
 
 @kernel
 def gather_leaves(leaf_starts, leaf_rows, drawn, order, position_of, leaf_of, sizes, positions, draws):
-    """Write the entries of a tree; return how many.
+    """Write the entries of a tree; return their number.
 
     leaf_starts, leaf_rows : of the tree, see `VotingTree`. drawn : (n,) how often the tree drew each row.
     order : (n,) rows by rising target; position_of : (n,) the position of each of them.
@@ -72,7 +72,7 @@ def gather_leaves(leaf_starts, leaf_rows, drawn, order, position_of, leaf_of, si
             positions[end], draws[end] = position_of[i], drawn[row]
             sizes[leaf] += 1
     n = 0
-    for leaf in range(sizes.shape[0]):  # equal targets are one entry: close the gaps
+    for leaf in range(sizes.shape[0]):  # equal targets are one entry: make the entries contiguous
         for j in range(leaf_starts[leaf], leaf_starts[leaf] + sizes[leaf]):
             positions[n], draws[n] = positions[j], draws[j]
             n += 1
@@ -105,7 +105,7 @@ def leaf_quantiles(nodes, trees, entries, thresholds, sums, shift, out):
 
 @kernel
 def _leaf(trees, tree, node):
-    """The leaf at a node, counted over all trees."""
+    """Return the leaf at a node, counted over all trees."""
     return trees.value_starts[tree] + np.int64(trees.packed_nodes[trees.starts[tree] + node] >> _CHILD)
 
 
@@ -113,17 +113,17 @@ def _leaf(trees, tree, node):
 def _add_units(entries, start, stop, sums, shift):
     """Distribute the units of a tree over the entries start:stop, in proportion to draws times weight.
 
-    An entry gets the increase of floor(units * share of the entries up to it): the total is exact.
+    An entry gets the increase of floor(units * fraction of the weight up to it): the total is exact.
     """
     weighted = entries.weights.shape[0] > 0
-    whole = 0.0
+    total = 0.0
     for j in range(start, stop):
-        whole += entries.draws[j] * (entries.weights[entries.positions[j]] if weighted else 1.0)
+        total += entries.draws[j] * (entries.weights[entries.positions[j]] if weighted else 1.0)
     running, before = 0.0, np.int64(0)
     for j in range(start, stop):
         position = entries.positions[j]
         running += entries.draws[j] * (entries.weights[position] if weighted else 1.0)
-        after = np.int64(running / whole * _UNITS)  # a sum in the order of `whole`: the last ratio is 1
+        after = np.int64(running / total * _UNITS)  # a sum in the order of `total`: the last ratio is 1
         sums.fine[position] += after - before
         sums.coarse[position >> shift] += after - before
         before = after
@@ -147,7 +147,7 @@ def _find_targets(targets, sums, thresholds, shift, out):
 
 @kernel
 def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
-    """Shares of the weight below y[row], and up to it, among the trees that were not fitted to the row.
+    """Write the fractions of the weight below y[row], and up to it, of the trees not fitted to the row.
 
     in_bag : uint8 (trees, bytes), a bit for every row of the table, of which nodes[0] is row `first_row`.
     out : float64 (rows, 2), NaN where every tree was fitted to the row.
@@ -160,16 +160,16 @@ def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
             if (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1):
                 continue
             leaf = _leaf(trees, tree, nodes[i, tree])
-            whole, less, no_more = 0.0, 0.0, 0.0
+            total, less, no_more = 0.0, 0.0, 0.0
             for j in range(np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1])):
                 position = entries.positions[j]
-                whole += entries.draws[j] * (entries.weights[position] if weighted else 1.0)
+                total += entries.draws[j] * (entries.weights[position] if weighted else 1.0)
                 if entries.targets[position] < y[i]:
-                    less = whole
+                    less = total
                 if entries.targets[position] <= y[i]:
-                    no_more = whole
-            below += np.int64(less / whole * _UNITS)
-            up_to += np.int64(no_more / whole * _UNITS)
+                    no_more = total
+            below += np.int64(less / total * _UNITS)
+            up_to += np.int64(no_more / total * _UNITS)
             n_trees += 1
         out[i, 0] = below / (n_trees * _UNITS)
         out[i, 1] = up_to / (n_trees * _UNITS)
@@ -188,7 +188,7 @@ def predict_trees(nodes, trees, out):
 
 @kernel
 def jackknife_bounds(predictions, left_out, n_left_out, residuals, rank, sums, below, above, lower, upper):
-    """Bounds of the jackknife+ after the bootstrap, for every row of `predictions`.
+    """Write the bounds of the jackknife+ after the bootstrap, for every row of `predictions`.
 
     With m_i the mean of the trees that were not fitted to training row i, lower is the `rank`-th largest of
     m_i - residuals[i], upper the `rank`-th smallest of m_i + residuals[i].
@@ -201,10 +201,10 @@ def jackknife_bounds(predictions, left_out, n_left_out, residuals, rank, sums, b
     for row in range(predictions.shape[0]):
         _sum_subsets(predictions[row], sums)
         for i in range(n):
-            whole = 0.0
+            total = 0.0
             for g in range(n_groups):
-                whole += sums[g, left_out[i, g]]
-            mean = whole / n_left_out[i]
+                total += sums[g, left_out[i, g]]
+            mean = total / n_left_out[i]
             below[i] = mean - residuals[i]
             above[i] = mean + residuals[i]
         lower[row] = nth_smallest(below, n - rank)
@@ -225,7 +225,7 @@ def _sum_subsets(predictions, sums):
 
 @kernel
 def nth_smallest(values, n):
-    """The value at index n if they were sorted; reorders them (quickselect, Hoare 1961)."""
+    """Return the value at index n if they were sorted; reorders them (quickselect, Hoare 1961)."""
     low, high = 0, values.shape[0] - 1
     while low < high:
         first, middle, last = values[low], values[(low + high) >> 1], values[high]

@@ -3,8 +3,8 @@
 The nodes of depth d are 2**d - 1 ... 2**(d + 1) - 2, from left to right, and the children of node i are
 2 i + 1 and 2 i + 2, empty ones too. The score of a split is the sum over the nodes of their gains, as in
 `hedgerow.kernels.cpu.split`, added up in the order of the nodes. A node adds 0 if a child has a smaller
-hessian than allowed, or if its children would break a monotonic constraint; the split is applied to it all
-the same.
+hessian than allowed, or if its children would break a monotonic constraint; the split is applied to it
+nevertheless.
 
 The value of a child of too few rows or of too small a hessian is that of its parent, so that every value
 stands on enough rows. Categories are ordered by the mean of the gradients that the splits above have left:
@@ -37,10 +37,10 @@ def _add_plain_gains(run_g, run_h, less_g, less_h, node, l2, fewest, totals):
     """
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     parent = total_g * total_g / (total_h + l2)
-    whole = node.hessian
+    total_hessian = node.hessian
     for p in range(run_g.shape[0]):
         left_h = run_h[p] - less_h
-        right_h = whole - left_h
+        right_h = total_hessian - left_h
         gl = np.float64(run_g[p] - less_g)
         gr = total_g - gl
         hl = np.float64(left_h) + l2
@@ -79,7 +79,7 @@ def _add_gains(run_g, run_h, less_g, less_h, node, rules, column, l2, totals):
 
 @kernel
 def _order_categories(nodes, first_node, pool, first, last, smoothing, order, ratio):
-    """Write the codes of the level by rising residual / (H + smoothing), ties by code; return how many."""
+    """Write the codes of the level by rising residual / (H + smoothing), then code; return their number."""
     n, root_value = 0, nodes[0].value
     for entry in range(first, last):
         residual, hessian, present = 0.0, np.int64(0), False
@@ -105,13 +105,13 @@ def _order_categories(nodes, first_node, pool, first, last, smoothing, order, ra
 
 @kernel
 def _is_heavier_left(codes, nodes, first_node, pool, split):
-    """Whether more than half of the hessian of the level goes left."""
-    left, whole = np.int64(0), np.int64(0)
+    """Return whether more than half of the hessian of the level goes left."""
+    left, total = np.int64(0), np.int64(0)
     for number in range(first_node, 2 * first_node + 1):
         if nodes[number].slot >= 0:
             left += left_sums(codes, pool[nodes[number].slot], split)[1]
-            whole += nodes[number].hessian
-    return 2 * left > whole
+            total += nodes[number].hessian
+    return 2 * left > total
 
 
 @kernel
@@ -133,12 +133,12 @@ def left_sums(codes, histogram, split):
 
 
 @kernel
-def _search_level_column(codes, rules, nodes, first_node, pool, column, search, member, split):
+def _search_level_column(codes, rules, nodes, first_node, pool, column, search, thread, split):
     """Write the best split of a column for a level to `split`; the gain is NO_GAIN without one.
 
     Splits are tried as in `hedgerow.kernels.cpu.split.search_column`.
     """
-    totals, order, sums = search.gains[member], search.order[member], search.sums[member]
+    totals, order, sums = search.gains[thread], search.order[thread], search.sums[thread]
     first, n_bins = codes.offsets[column], codes.n_bins[column]
     categorical, some_missing = codes.categorical[column] != 0, False
     l2, n_present = rules.l2, 0
@@ -151,7 +151,7 @@ def _search_level_column(codes, rules, nodes, first_node, pool, column, search, 
         l2 += rules.smoothing
         last = first + n_bins + 1
         n_present = _order_categories(
-            nodes, first_node, pool, first, last, rules.smoothing, order, search.gains[member]
+            nodes, first_node, pool, first, last, rules.smoothing, order, search.gains[thread]
         )
     for missing_left in range(2 if some_missing and not categorical else 1):
         if categorical:
@@ -188,18 +188,18 @@ def _search_level_column(codes, rules, nodes, first_node, pool, column, search, 
 
 
 @kernel
-def search_level(codes, rules, nodes, depth, frontier, pool, search, columns, member):
-    """Best split of the level for each of the columns."""
+def search_level(codes, rules, nodes, depth, frontier, pool, search, columns, thread):
+    """Find the best split of the level for each of the columns."""
     first_node = (1 << depth) - 1
     for column in columns:
         if frontier.allowed[0, column]:
             split = frontier.found[0, column]
-            _search_level_column(codes, rules, nodes, first_node, pool, column, search, member, split)
+            _search_level_column(codes, rules, nodes, first_node, pool, column, search, thread, split)
 
 
 @kernel
 def allow_level_columns(rules, depth, frontier):
-    """Mark the columns that the level may be split on; it is drawn for as its first node."""
+    """Mark the columns that the level may be split on; the draws are those of its first node."""
     frontier.control[SMALL] = (1 << depth) - 1
     frontier.control[LARGE] = -1
     allow_columns(rules, frontier)
@@ -207,7 +207,7 @@ def allow_level_columns(rules, depth, frontier):
 
 @kernel
 def choose_column(rules, nodes, depth, frontier):
-    """The column of the split of the level, -1 if none gains enough."""
+    """Return the column of the split of the level, -1 if none gains enough."""
     first_node, score = (1 << depth) - 1, 0.0
     for number in range(first_node, 2 * first_node + 1):
         node = nodes[number]
@@ -266,11 +266,11 @@ def _set_values(rules, node, left, right, column):
 
 
 @kernel
-def _gain_of_node(rules, node, left_g, left_h, search, member):
-    """What a node adds to the gain of a level, or 0 if that is negative, which penalties may make it."""
+def _gain_of_node(rules, node, left_g, left_h, search, thread):
+    """Return what a node adds to the gain of a level; 0 if it is negative, as penalties may cause."""
     if node.slot < 0:
         return 0.0
-    sums, total, split = search.sums[member], search.gains[member, :1], node.split
+    sums, total, split = search.sums[thread], search.gains[thread, :1], node.split
     sums[0, 0], sums[1, 0], total[0] = left_g, left_h, 0.0
     l2 = rules.l2 + (rules.smoothing if split.categorical else 0.0)
     less = np.int64(0)
@@ -279,30 +279,30 @@ def _gain_of_node(rules, node, left_g, left_h, search, member):
 
 
 @kernel
-def add_level_children(rules, nodes, number, split, left, search, member):
+def add_level_children(rules, nodes, number, split, left, search, thread):
     """Write the split of a node and its children.
 
-    left : sums of gradient and hessian, rows and copies on the left. search : scratch memory of a member.
+    left : sums of gradient and hessian, rows and copies on the left. search : scratch memory of the threads.
     """
     left_g, left_h, n_left, count = left
     node = nodes[number]
     copy_split(split, node.split)
     node.split.left_gradient, node.split.left_hessian = left_g, left_h
-    node.split.gain = _gain_of_node(rules, node, left_g, left_h, search, member)
+    node.split.gain = _gain_of_node(rules, node, left_g, left_h, search, thread)
     node.left = 2 * number + 1
-    one, other = nodes[2 * number + 1], nodes[2 * number + 2]
-    one.start, one.stop = node.start, node.start + n_left
-    other.start, other.stop = node.start + n_left, node.stop
-    one.count, other.count = count, node.count - count
-    one.gradient, one.hessian = left_g, left_h
-    other.gradient, other.hessian = node.gradient - left_g, node.hessian - left_h
+    left_child, right_child = nodes[2 * number + 1], nodes[2 * number + 2]
+    left_child.start, left_child.stop = node.start, node.start + n_left
+    right_child.start, right_child.stop = node.start + n_left, node.stop
+    left_child.count, right_child.count = count, node.count - count
+    left_child.gradient, left_child.hessian = left_g, left_h
+    right_child.gradient, right_child.hessian = node.gradient - left_g, node.hessian - left_h
     for side in range(2):
         child = nodes[2 * number + 1 + side]
         child.left = 0
         child.depth = node.depth + 1
         child.slot = -1
         child.split.gain = NO_GAIN
-    _set_values(rules, node, one, other, split.column)
+    _set_values(rules, node, left_child, right_child, split.column)
 
 
 @kernel

@@ -2,9 +2,9 @@
 
     rows[start:stop] = [a b c d e f g h]  ->  [b c f g | a d e h]
 
-Each member writes the left rows of its share to one buffer array and the right rows to another, without a
-branch; the shares are then copied to offsets computed from the counts of all members. Measured on 1M rows:
-0.8 ns per row, a quarter of the time to fill one array from both ends with a prefetch.
+Each thread writes the left rows of its range to one buffer array and the right rows to another, without a
+branch; the rows are then copied to offsets computed from the counts of all threads. Measured on 1M rows: 0.8
+ns per row. Filling one array from both ends, with a prefetch, takes four times as long.
 """
 
 import numpy as np
@@ -13,16 +13,16 @@ from hedgerow.kernels.cpu.jit import kernel
 
 
 @kernel
-def share(start, stop, member, n_members):
-    """The member's share of start..stop."""
-    size = (stop - start + n_members - 1) // n_members
-    first = min(start + member * size, stop)
+def thread_range(start, stop, thread, n_threads):
+    """Return the range of start..stop that a thread processes."""
+    size = (stop - start + n_threads - 1) // n_threads
+    first = min(start + thread * size, stop)
     return first, min(first + size, stop)
 
 
 @kernel
 def in_set(goes_left, code):
-    """Whether bit `code` of a 256-bit set is 1."""
+    """Return whether bit `code` of a 256-bit set is 1."""
     return (goes_left[code >> 6] >> np.uint64(code & 63)) & np.uint64(1)
 
 
@@ -70,17 +70,17 @@ def split_rows(codes, split, rows, start, stop, lefts, rights):
 
 
 @kernel
-def gather_share(rows, buffer, start, stop, lefts, member, n_members):
-    """Copy the member's share back: all left rows first, in order, then all right rows, in order."""
-    first, last = share(start, stop, member, n_members)
+def gather_rows(rows, buffer, start, stop, lefts, thread, n_threads):
+    """Copy the rows of a thread back: all left rows first, in order, then all right rows, in order."""
+    first, last = thread_range(start, stop, thread, n_threads)
     to_left, to_right = start, start
-    for other in range(n_members):
+    for other in range(n_threads):
         to_right += lefts[other]
-        if other < member:
+        if other < thread:
             to_left += lefts[other]
-            other_first, other_last = share(start, stop, other, n_members)
+            other_first, other_last = thread_range(start, stop, other, n_threads)
             to_right += other_last - other_first - lefts[other]
-    n_left, n_right = lefts[member], last - first - lefts[member]
+    n_left, n_right = lefts[thread], last - first - lefts[thread]
     for side in range(2):
         target = to_left if side == 0 else to_right
         size = n_left if side == 0 else n_right
@@ -91,7 +91,7 @@ def gather_share(rows, buffer, start, stop, lefts, member, n_members):
 
 @kernel
 def count_copies(rows, start, stop, copies):
-    """The number of rows in rows[start:stop], each counted as often as its integer weight."""
+    """Return the number of rows in rows[start:stop], each counted as often as its integer weight."""
     if copies.shape[0] == 0:
         return stop - start
     total = 0

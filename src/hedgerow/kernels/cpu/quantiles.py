@@ -10,10 +10,10 @@ from hedgerow.kernels.cpu.jit import kernel
 
 
 def weighted_quantiles(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
-    """In every leaf the smallest value v with weight(values <= v) >= level * weight(all).
+    """Return for every leaf the smallest value v with weight(values <= v) >= level * weight(all).
 
-    No interpolation: a weight of 2 is the row twice, a weight of 0 no row. A leaf without weight
-    has 0. Both arrays are reordered.
+    There is no interpolation: a weight of 2 equals two copies of the row, a weight of 0 omits it. A leaf
+    without weight has 0. Both arrays are reordered.
     """
     quantiles = np.empty(starts.size - 1)
     fill_weighted_quantiles(values, weight, starts, level, quantiles)

@@ -47,20 +47,20 @@ def _mix(x):
 
 @kernel
 def stream(seed, purpose, first):
-    """The key that the draws of all `second` share; see `draw_from`."""
+    """Return the key that the draws of all `second` share; see `draw_from`."""
     key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
     return _mix(key ^ (np.uint64(first) + _GOLDEN))
 
 
 @kernel
 def draw_from(key, second):
-    """A uniform uint64 of a stream."""
+    """Return a uniform uint64 of a stream."""
     return _mix(key ^ (np.uint64(second) * _GOLDEN + _MIX1))
 
 
 @kernel
 def draw(seed, purpose, first, second):
-    """A uniform uint64 for the key (seed, purpose, first, second)."""
+    """Return a uniform uint64 for the key (seed, purpose, first, second)."""
     return draw_from(stream(seed, purpose, first), second)
 
 
@@ -72,7 +72,7 @@ def bounded_draw(number, n):
 
 @kernel
 def normal(seed, purpose, first, second):
-    """A standard normal number: the sum of twelve uniform ones, whose 16 bits come from three draws.
+    """Return a standard normal number: the sum of twelve uniform ones, whose 16 bits come from three draws.
 
     The sum is an integer, so that the bits are the same on every processor. It is within 6 of 0.
     """
@@ -96,7 +96,7 @@ def choose_columns(columns, n_chosen, seed, purpose, first):
 
 @kernel
 def sample_rows(fraction, seed, purpose, first, start, stop, out):
-    """Write the rows of [start, stop) whose draw is below `fraction`; return how many."""
+    """Write the rows of [start, stop) whose draw is below `fraction`; return their number."""
     limit, key = np.uint64(fraction * 2.0**53), stream(seed, purpose, first)
     n = 0
     for row in range(start, stop):
@@ -132,7 +132,7 @@ def count_draws(n_rows, n_draws, seed, member, most, out):
 
 @kernel
 def count_weighted_draws(ends, n_draws, seed, member, most, out):
-    """The same with ends[row] - ends[row - 1] entries per row; one entry each has the same draws."""
+    """Do `count_draws` with ends[row] - ends[row - 1] entries per row; with one each, the draws are equal."""
     out[:] = 0
     size, key = np.uint64(ends[-1]), stream(seed, BOOTSTRAP, member)
     for i in range(n_draws):

@@ -97,12 +97,12 @@ class Rules(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """The open nodes of the tree, managed by member 0."""
+    """The open nodes of the tree, managed by thread 0."""
 
     heap: Integers  # open nodes, best first
     priority: Floats  # (nodes,) by which open nodes are ordered: the score of the best split
     slots: Integers  # stack of free slots of the pool
-    control: Integers  # decisions of member 0 for the others, see kernels.cpu.frontier
+    control: Integers  # decisions of thread 0 for the others, see kernels.cpu.frontier
     groups: NDArray[np.uint64]  # (nodes, words) interaction groups still open in a node
     found: NDArray[Any]  # (2, columns) SPLIT records: best split of each column for two nodes
     allowed: NDArray[np.uint8]  # (2, columns) which columns the two nodes may use
@@ -113,18 +113,18 @@ class Histograms(NamedTuple):
     """Sums by column and code."""
 
     pool: Integers  # (slots + 2, 2, entries) of open nodes; the last two are scratch
-    packed: Integers  # (members, stored entries)
-    partial: Integers  # (members, 2, stored entries)
+    packed: Integers  # (threads, stored entries)
+    partial: Integers  # (threads, 2, stored entries)
     counts: Integers  # (entries,) exact counts of a column whose best split is too small
-    used: Integers  # (members,) whether a member used its `partial`
+    used: Integers  # (threads,) whether a thread used its `partial`
 
 
 class Search(NamedTuple):
     """Scratch memory of the search of a column."""
 
-    sums: Integers  # (members, 3, longest column) running sums of gradient, hessian, count
-    gains: Floats  # (members, longest column)
-    order: Integers  # (members, longest column) categories in order of their ratio
+    sums: Integers  # (threads, 3, longest column) running sums of gradient, hessian, count
+    gains: Floats  # (threads, longest column)
+    order: Integers  # (threads, longest column) categories in order of their ratio
 
 
 class Workspace(NamedTuple):
@@ -132,7 +132,7 @@ class Workspace(NamedTuple):
 
     rows: NDArray[np.uint32]  # the rows in the tree, grouped by node
     buffer: NDArray[np.uint32]  # (2, n) left and right rows of the node being split
-    lefts: Integers  # (2, members) rows each member sent left, and how many copies they count
+    lefts: Integers  # (2, threads) rows each thread sent left, and how many copies they count
     frontier: Frontier
     histograms: Histograms
     search: Search

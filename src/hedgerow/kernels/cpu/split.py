@@ -48,16 +48,16 @@ def value_score(gradient, hessian, value, l1, l2):
 
 @inlined_kernel
 def _plain_gains(run_g, run_h, node, l2, fewest, gains):
-    """Gains of all splits of a column without l1 and without bounds.
+    """Write the gains of all splits of a column without l1 and without bounds.
 
     gl**2 / hl + gr**2 / hr = (gl**2 hr + gr**2 hl) / (hl hr)
     """
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     parent = total_g * total_g / (total_h + l2)
-    whole = node.hessian
+    total_hessian = node.hessian
     for p in range(run_g.shape[0]):
         left_h = run_h[p]
-        right_h = whole - left_h
+        right_h = total_hessian - left_h
         gl = np.float64(run_g[p])
         gr = total_g - gl
         hl = np.float64(left_h) + l2
@@ -68,7 +68,7 @@ def _plain_gains(run_g, run_h, node, l2, fewest, gains):
 
 @kernel
 def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
-    """The same with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
+    """Write gains with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
     l1, lower, upper = rules.l1, node.lower, node.upper
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     value = leaf_value(total_g, total_h, l1, l2, lower, upper)
@@ -86,7 +86,7 @@ def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
 
 @inlined_kernel
 def first_largest(gains, n):
-    """Index of the first largest positive gain, -1 when there is none.
+    """Return the index of the first largest positive gain, -1 when there is none.
 
     The bits of positive floats sort as integers do, and only an integer maximum is vectorised.
     """
@@ -116,15 +116,15 @@ def insert(code, value, n, order, ratio):
 
 @kernel
 def _order_categories(histogram, first, last, smoothing, order, ratio):
-    """Write the codes in the node by rising G / (H + smoothing), ties by code; return how many.
+    """Write the codes in the node by rising G / (H + smoothing), ties by code; return their number.
 
     For a convex loss the best of all 2**k subsets is a prefix of this order (Fisher 1958).
     """
     n = 0
-    before_g, before_h = np.int64(0), np.int64(0)
+    last_g, last_h = np.int64(0), np.int64(0)
     for entry in range(first, last):
-        gradient, hessian = histogram[0, entry] - before_g, histogram[1, entry] - before_h
-        before_g, before_h = histogram[0, entry], histogram[1, entry]
+        gradient, hessian = histogram[0, entry] - last_g, histogram[1, entry] - last_h
+        last_g, last_h = histogram[0, entry], histogram[1, entry]
         if gradient == 0 and hessian == 0:
             continue
         value = np.float64(gradient) / (np.float64(hessian) + smoothing)
@@ -202,15 +202,15 @@ def _best_cut(run_g, run_h, run_c, node, rules, column, l2, gains):
 
 
 @kernel
-def search_column(codes, rules, histogram, counts, node, column, search, member, split):
+def search_column(codes, rules, histogram, counts, node, column, search, thread, split):
     """Write the best split of a column to `split`; the gain is NO_GAIN without one.
 
     A numeric column is tried with missing values on the right and, if there are any, on the left. In a
-    categorical column missing is one category more. Where nothing is missing, later missing values
-    follow the heavier side. The histogram holds running sums, counts do not; counts may be empty: then
-    the minimal leaf size is not checked.
+    categorical column missing values are another category. If none are missing, those of prediction go to the
+    heavier side. The histogram holds running sums, counts do not; counts may be empty: then the minimal leaf
+    size is not checked.
     """
-    sums, gains, order = search.sums[member], search.gains[member], search.order[member]
+    sums, gains, order = search.sums[thread], search.gains[thread], search.order[thread]
     first, n_bins = codes.offsets[column], codes.n_bins[column]
     some_missing = histogram[0, first] != 0 or histogram[1, first] != 0
     categorical = codes.categorical[column] != 0
@@ -258,7 +258,7 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
 
 @kernel
 def split_score(rules, number, column, gain):
-    """The score by which the best split of a column of node `number` is compared with others.
+    """Return the score by which the best split of a column of node `number` is compared with others.
 
     It is the gain, or with noise its square root and a normal number. It rises with the gain.
     """
@@ -287,7 +287,7 @@ def best_column(rules, number, least, allowed, found):
 
 @kernel
 def least_gain(node, rules):
-    """What a split of a node must gain more than: the minimum, and rounding."""
+    """Return the gain that a split of a node must exceed: the minimum, or rounding errors if larger."""
     gradient = np.float64(node.gradient)
     rounding = ROUNDING * gradient * gradient / (np.float64(node.hessian) + rules.l2)
     return max(rules.min_gain, rounding)

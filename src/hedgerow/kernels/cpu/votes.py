@@ -3,7 +3,7 @@
 A node is one machine word, as in `forest`: left child, column, threshold, kind. Children are counted within
 the tree. A leaf has its own kind, and a number instead of the child: a class, if all its rows have it, else,
 from the number of classes on, a row of values. All rows of a block take each step together, so that the
-latency of one row hides behind the others; rows in a leaf are removed.
+latency of one row is overlapped by the others; rows in a leaf are removed.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class VoteTrees(NamedTuple):
 
 @kernel
 def pack_split(child, column, threshold, missing_left):
-    """A numeric split: codes up to the threshold go left, missing ones if `missing_left`."""
+    """Return a numeric split: codes up to the threshold go left, missing ones if `missing_left`."""
     kind = np.uint64(0) if missing_left else np.uint64(1)
     word = (np.uint64(child) << _CHILD) | (np.uint64(column) << _COLUMN)
     return word | ((np.uint64(threshold) - kind) << _THRESHOLD) | kind
@@ -49,13 +49,13 @@ def pack_split(child, column, threshold, missing_left):
 
 @kernel
 def pack_set(child, column):
-    """A categorical split."""
+    """Return a categorical split."""
     return (np.uint64(child) << _CHILD) | (np.uint64(column) << _COLUMN) | np.uint64(BY_SET)
 
 
 @kernel
 def pack_leaf(number):
-    """A leaf."""
+    """Return a leaf."""
     return (np.uint64(number) << _CHILD) | np.uint64(LEAF)
 
 
@@ -70,7 +70,7 @@ class Traversal(NamedTuple):
 
 @kernel
 def new_traversal(n):
-    """Memory for n rows."""
+    """Return memory for n rows."""
     return Traversal(
         np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32)
     )
@@ -209,19 +209,19 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
                 i = chosen[j]
                 number = np.int64(packed_nodes[np.uintp(traversal.leaves[i])] >> _CHILD)
                 label = classes[top + i]
-                ahead = 1.0 if number == label else -1.0
+                margin = 1.0 if number == label else -1.0
                 if number >= n_pure:
                     other = 0.0
                     for k in range(n_pure):
                         if k != label:
                             other = max(other, values[number - n_pure, k])
-                    ahead = values[number - n_pure, label] - other
-                out[top + i, tree] = np.int16(np.ceil(steps * (0.5 * (1.0 - ahead))))
+                    margin = values[number - n_pure, label] - other
+                out[top + i, tree] = np.int16(np.ceil(steps * (0.5 * (1.0 - margin))))
 
 
 @kernel
 def _choose_rows(in_bag, tree, first_row, size, stride, traversal, chosen):
-    """Write the rows that a tree was not fitted to to the start of the traversal; return how many."""
+    """Write the rows that a tree was not fitted to at the start of the traversal; return their number."""
     n = 0
     for i in range(size):
         row = first_row + i

@@ -32,7 +32,7 @@ NO_GAIN = -1.0
 
 COLUMNS_PER_BLOCK = 16  # their histograms stay in the second-level cache
 _ROWS_PER_BLOCK = 4096  # whose weights stay in the first-level cache
-_NOISE = 2.0**-44  # a gain below this share of the whole is rounding
+_NOISE = 2.0**-44  # a gain below this fraction of the total is rounding
 
 
 class Sample(NamedTuple):
@@ -74,7 +74,7 @@ def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, his
 
 @kernel
 def fill_columns(codes, offsets, sample, rows, all_rows, hist):
-    """The first half of `search_columns`, for sharded rows: add them to histograms.
+    """Do the first half of `search_columns` for sharded rows: add them to histograms.
 
     offsets : int64 (columns + 1,), running sums of the codes that columns have, missing included.
     all_rows : whether to add all rows instead of `rows`, which may be empty here.
@@ -93,7 +93,7 @@ def fill_columns(codes, offsets, sample, rows, all_rows, hist):
 
 @kernel
 def search_filled(filled, offsets, categorical, totals, limits, columns, found, left):
-    """The second half: best cuts of columns columns[0]..columns[1] - 1, from histograms of all shards.
+    """Do the second half of `search_columns` for columns[0]..columns[1] - 1, from histograms of all shards.
 
     filled, offsets : as `fill_columns` has them. categorical, found and left : of all columns.
     """
@@ -200,12 +200,14 @@ def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
     h = t0 + t1 if squares else t0
     g = t1 - t0 if squares else t1
     whole, noise = np.float64(g) * np.float64(g) / np.float64(h), np.float64(h) * _NOISE
-    if not squares:  # beside an outlier all other targets are small: their differences are not rounding
+    if (
+        not squares
+    ):  # with an outlier all other targets are small, but their differences are not rounding errors
         noise = max(whole * _NOISE, noise * _NOISE)
-    also, turn = (np.int64(1), np.int64(1)) if squares else (np.int64(0), np.int64(0))
+    adds_second, subtracts_first = (np.int64(1), np.int64(1)) if squares else (np.int64(0), np.int64(0))
     for p in range(out.shape[0]):
         l0, l1 = first[p] + add0, second[p] + add1
-        left_h, left_g = l0 + also * l1, l1 - turn * l0
+        left_h, left_g = l0 + adds_second * l1, l1 - subtracts_first * l0
         right_h, right_g = h - left_h, g - left_g
         gain = np.float64(left_g) * np.float64(left_g) / np.float64(left_h)
         gain += np.float64(right_g) * np.float64(right_g) / np.float64(right_h) - whole
@@ -215,7 +217,7 @@ def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
 
 @kernel
 def _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains):
-    """The same for any number of classes."""
+    """Do `_gains` for any number of classes."""
     criterion, width, least = limits[0], limits[1], limits[2]
     weight = np.int64(0)
     whole, heaviest = 0.0, np.int64(0)
@@ -246,15 +248,15 @@ def _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains):
 
 @kernel
 def _ordered(hist, n_bins, totals, limits):
-    """Codes with weight, including missing, by rising share of one class, or rising mean.
+    """Return the codes with weight, including missing, by rising fraction of one class, or rising mean.
 
     With two classes, or moments, the best subset of categories is a prefix of this order (Breiman et al.
-    1984); with more, the order is that of the share of the heaviest class.
+    1984); with more classes, the order is that of the fraction of the heaviest class.
     """
     width, moments = limits[1], limits[0] == MOMENTS
     heaviest = np.argmax(totals)
     order = np.empty(n_bins + 1, np.int64)
-    shares = np.empty(n_bins + 1)
+    keys = np.empty(n_bins + 1)
     n = 0
     for code in range(n_bins + 1):
         weight, numerator = np.int64(0), np.int64(0)
@@ -266,12 +268,12 @@ def _ordered(hist, n_bins, totals, limits):
             numerator = hist[heaviest * width + code]
         if weight == 0:
             continue
-        share = np.float64(numerator) / np.float64(weight)
+        key = np.float64(numerator) / np.float64(weight)
         i = n
-        while i > 0 and shares[i - 1] > share:
-            shares[i], order[i] = shares[i - 1], order[i - 1]
+        while i > 0 and keys[i - 1] > key:
+            keys[i], order[i] = keys[i - 1], order[i - 1]
             i -= 1
-        shares[i], order[i] = share, code
+        keys[i], order[i] = key, code
         n += 1
     return order[:n]
 

@@ -104,7 +104,7 @@ def fill_norms(pixels, width, height, inverse, start, stop):
 
 @deep_inline
 def _sums(planes, corners, weights, start, stop, out):
-    """Weighted sums of a feature's rectangles over windows start to stop - 1, before they are normalised."""
+    """Write the weighted sums of a feature's rectangles for windows start to stop - 1, not normalised."""
     for k in range(3):
         weight = weights[k]
         if weight == np.float32(0.0):
@@ -121,7 +121,7 @@ def _sums(planes, corners, weights, start, stop, out):
 
 @kernel
 def haar_values(planes, inverse, corners, weights, out):
-    """One Haar feature of all windows. corners : int32 (3, 4), weights : float32 (3,), out : float32 (n,)."""
+    """Compute a Haar feature of all windows. corners int32 (3, 4), weights float32 (3,), out float32 (n,)."""
     _sums(planes, corners, weights, 0, out.shape[0], out)
     for i in range(out.shape[0]):
         out[i] *= inverse[i]
@@ -129,7 +129,7 @@ def haar_values(planes, inverse, corners, weights, out):
 
 @kernel
 def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
-    """The lowest value of the codes of features, and the number of codes per unit of value.
+    """Write the lowest value of the codes of features, and the number of codes per unit of value.
 
     corners : (F, 3, 4), weights : (F, 3), low and scale : float32 (F,), which are written. The codes
     are of equal width between two values; `tail` windows are outside on either side.
