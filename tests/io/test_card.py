@@ -159,7 +159,7 @@ def test_save_rejects_certificates_of_other_models():
     model, certificate = certified()
     for other in ("adaboost", "tree of numbers"):
         with pytest.raises(
-            ModelFileError, match="the certificate is of a 'DecisionStump', and the model is a"
+            ModelFileError, match="the certificate is for a 'DecisionStump', and the model is a"
         ):
             to_bytes(fitted(other)[0], certificate=certificate)
     boosted, X, y = fit("adaboost")

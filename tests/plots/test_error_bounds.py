@@ -49,7 +49,7 @@ def test_bounds_of_other_rows_after_warm_start_are_not_drawn():
     model = AdaBoostClassifier(n_estimators=10, warm_start=True).fit(X, y)
     model.set_params(n_estimators=12).fit(other, opposite)
     assert not draw(model, other, opposite).bounds
-    with pytest.raises(ValueError, match="'training' does not apply: it is of other rows"):
+    with pytest.raises(ValueError, match="'training' does not apply: it is for other rows"):
         draw(model, other, opposite, bounds="training")
 
 

@@ -102,7 +102,7 @@ def test_columns_may_have_another_order_in_later_files(tmp_path):
     [
         ({"target": "labl"}, "target='labl': in .* there is no column 'labl'; did you mean 'label'?"),
         ({"sample_weight": "w"}, "sample_weight='w': in .* there is no column 'w'"),
-        ({"sample_weight": "label"}, "sample_weight='label' is the column of the target already"),
+        ({"sample_weight": "label"}, "sample_weight='label' is already the column of the target"),
         ({"columns": ["x", "label"]}, "columns must not contain 'label', which is the target"),
         ({"columns": ["x", "x"]}, r"columns must not contain a name twice; got \['x', 'x'\]"),
         ({"columns": ["y"]}, "columns='y': in .* there is no column 'y'"),

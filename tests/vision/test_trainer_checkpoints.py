@@ -67,7 +67,7 @@ def test_interrupted_training_keeps_its_stages_and_can_be_resumed(whole, tmp_pat
     with monkeypatch.context() as patch:
         interrupting(patch, stage, trees)
         with pytest.warns(
-            UserWarning, match=rf"interrupted in stage {stage}: the cascade has the stages before"
+            UserWarning, match=rf"interrupted in stage {stage}: the cascade has the earlier stages"
         ):
             stopped = fitted(n_stages=4, checkpoint=tmp_path / "c")
     assert stopped.cascade_.n_stages == len(stopped.stages_) == stage - 1

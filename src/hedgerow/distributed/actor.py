@@ -96,7 +96,9 @@ class ShardActor:
         for reply in replies:
             if isinstance(reply, BaseException):
                 raise reply
-        return dumps_reply(merge_replies(one if isinstance(one, Reply) else loads(one) for one in replies))
+        return dumps_reply(
+            merge_replies(reply if isinstance(reply, Reply) else loads(reply) for reply in replies)
+        )
 
     def run(self, call: Call, actor: int) -> Reply:
         """Run a call on the shards of this actor."""
@@ -123,7 +125,7 @@ class ShardActor:
 
 
 def _concatenate(codes: Sequence[NDArray[Any]], *, by_row: bool, n_columns: int) -> NDArray[Any]:
-    """Codes as one writable array; those that arrive over the network are read-only."""
+    """Return codes as one writable array; those that arrive over the network are read-only."""
     if not by_row:
         return np.concatenate(codes, axis=1)
     return np.concatenate(codes, out=aligned_rows(sum(map(len, codes)), n_columns))
@@ -133,7 +135,7 @@ def _concatenate(codes: Sequence[NDArray[Any]], *, by_row: bool, n_columns: int)
 
 
 async def call_node(pool: Any, node: ActorNode, message: bytes, proxy: Any = None) -> bytes:
-    """Call an actor and those below it, by a pool of connections or a proxy, the scheduler."""
+    """Call an actor and those below it, through a pool of connections or a proxy, the scheduler."""
     return await call_actor(pool, node, "call", [message, pickle.dumps(node, 5)], proxy)
 
 
@@ -156,13 +158,13 @@ async def call_actor(pool: Any, node: ActorNode, method: str, args: list[Any], p
 
 
 def merge_replies(replies: Iterable[Reply]) -> Reply:
-    """The replies of several actors as one."""
+    """Return the replies of several actors as one."""
     each, sums = sum_results((reply.results, reply.sums) for reply in replies)
     return Reply({actor: results for own in each for actor, results in own.items()}, sums)
 
 
 def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]:
-    """At most `fan_out` actors to call, which call at most as many each, and so on.
+    """Return at most `fan_out` actors to call, which call at most as many each, and so on.
 
     >>> def show(nodes):
     ...     return [(node.number, show(node.children)) if node.children else node.number for node in nodes]
@@ -178,11 +180,11 @@ def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]
 
 
 def args_below(node: ActorNode, args: dict[int, Any]) -> dict[int, Any]:
-    """The arguments for an actor and for all below it."""
-    found = {node.number: args[node.number]}
+    """Return the arguments for an actor and for all below it."""
+    below = {node.number: args[node.number]}
     for child in node.children:
-        found |= args_below(child, args)
-    return found
+        below |= args_below(child, args)
+    return below
 
 
 # --- bytes
@@ -194,18 +196,18 @@ def dumps(value: Any) -> bytes:
 
 
 def dumps_reply(reply: Reply) -> bytes:
-    """A reply as bytes: the sizes of what follows, a pickle, and the memory of its arrays, copied once."""
+    """Return a reply as bytes: sizes, a pickle, and the memory of its arrays, which is copied once."""
     arrays: list[pickle.PickleBuffer] = []
     narrow = Reply(reply.results, tuple(map(_narrow, reply.sums)))
     head = pickle.dumps(narrow, 5, buffer_callback=arrays.append)
     head += bytes(-len(head) % 8)  # arrays start at a multiple of their item size
-    memory = [one.raw() for one in arrays]
-    sizes = np.array([len(memory), len(head), *(one.nbytes for one in memory)], np.int64)
+    memory = [array.raw() for array in arrays]
+    sizes = np.array([len(memory), len(head), *(view.nbytes for view in memory)], np.int64)
     return b"".join([sizes.data, head, *memory])
 
 
 def loads(blob: bytes) -> Any:
-    """The inverse of `dumps_reply`; arrays are views of the bytes.
+    """Return the reply of `dumps_reply`; its arrays are views of the bytes.
 
     >>> reply = loads(dumps_reply(Reply({0: ["yes"]}, (np.arange(3),))))
     >>> reply.results, reply.sums[0].tolist()
@@ -219,7 +221,7 @@ def loads(blob: bytes) -> Any:
 
 
 def _narrow(sums: Integers) -> NDArray[Any]:
-    """The same integers in half the bytes, if they fit."""
+    """Return the same integers in half the bytes, if they fit."""
     if sums.size and (sums.min() < _INT32.min or sums.max() > _INT32.max):
         return sums
     return sums.astype(np.int32)

@@ -102,7 +102,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def client_of(collection: Any) -> Client:
-    """The client that holds the futures of a collection, or the one that was created last."""
+    """Return the client that holds the futures of a collection, or the one that was created last."""
     distributed = require_extra("distributed", extra="dask")
     futures = distributed.futures_of(collection)
     try:
@@ -125,7 +125,7 @@ def check_connected(client: Client) -> None:
 
 
 def scheduler_lost(client: Client) -> str:
-    """The message for a lost scheduler."""
+    """Return the message for a lost scheduler."""
     address = getattr(client.scheduler, "address", None) or "unknown"
     return (
         f"the connection to the Dask scheduler at {address} is lost (the client is {client.status}): restart "
@@ -137,29 +137,29 @@ def scheduler_lost(client: Client) -> str:
 
 
 def list_workers(client: Client, timeout: float) -> Workers:
-    """All workers of the scheduler, with its description of each."""
+    """Return all workers of the scheduler, with its description of each."""
     check_connected(client)
     try:
-        found: Workers = client.sync(fetch_workers, client, callback_timeout=timeout)
+        workers: Workers = client.sync(fetch_workers, client, callback_timeout=timeout)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(scheduler_lost(client)) from error
-    return found
+    return workers
 
 
 async def fetch_workers(client: Client) -> Workers:
     """`list_workers` inside the event loop of the client."""
-    found: Workers = (await client.scheduler.identity())["workers"]
-    return {address: info for address, info in found.items() if info.get("status") in _ALIVE}
+    workers: Workers = (await client.scheduler.identity())["workers"]
+    return {address: info for address, info in workers.items() if info.get("status") in _ALIVE}
 
 
 def worker_id(workers: Workers, address: str) -> str | None:
-    """What distinguishes a worker from a later one at the same address; None if it is gone."""
+    """Return what identifies a worker and differs for a later one at its address; None if it is gone."""
     info = workers.get(address)
     return None if info is None else str(info.get("local_directory", info.get("id")))
 
 
 def require_workers(client: Client, settings: Settings) -> Workers:
-    """The workers that run tasks; wait for the first one if there is none."""
+    """Return the workers that run tasks; wait for the first one if there is none."""
     end = clock() + settings.timeout
     while True:
         alive = list_workers(client, settings.timeout)
@@ -178,7 +178,7 @@ def require_workers(client: Client, settings: Settings) -> Workers:
 
 
 def no_workers(settings: Settings) -> str:
-    """The message for a cluster without workers."""
+    """Return the message for a cluster without workers."""
     return (
         f"the Dask cluster has had no worker for {settings.timeout:g} seconds (hedgerow.timeout): start "
         "workers and fit again"
@@ -212,9 +212,9 @@ class Heartbeats:
 
 
 class TaskMonitor:
-    """Limits how long tasks are awaited: some task must end now and then, and there must be workers.
+    """Limits how long tasks are awaited: there must be workers, and a task must end within `patience`.
 
-    `what` is what the tasks do, the start of a message: "reading the partitions".
+    `what` describes the tasks at the start of messages: "reading the partitions".
     """
 
     def __init__(self, client: Client, settings: Settings, what: str) -> None:
@@ -246,7 +246,7 @@ class TaskMonitor:
 
 
 def gather_results(client: Client, futures: Sequence[Future], settings: Settings, what: str) -> list[Any]:
-    """The results of tasks in order, or the error of the first that fails; release the futures."""
+    """Return the results of tasks in order, or the error of the first that fails; release the futures."""
     monitor = TaskMonitor(client, settings, what)
 
     async def gather() -> Any:
@@ -285,7 +285,7 @@ def raise_failed(client: Client, futures: Sequence[Future], what: str) -> None:
 
 
 def translate_error(error: BaseException, client: Client, what: str) -> BaseException:
-    """The error to raise for an error of a task or of the cluster; the same one if it is a user's."""
+    """Return the error to raise for an error of a task or of the cluster; that of a user is unchanged."""
     if type(error).__name__ == "KilledWorker":
         return MemoryError(
             f"{what}: workers of the Dask cluster died repeatedly in one task; if their logs show that "

@@ -1,7 +1,7 @@
 """Dask DataFrames and Arrays as X, with a target and weights that are on the cluster or in this process.
 
 A collection is a list of partitions, each a pandas data frame, a NumPy array or a SciPy sparse matrix that a
-worker computes; rows are numbered through all of them.
+worker computes; rows are numbered consecutively over all partitions.
 """
 
 import warnings
@@ -25,9 +25,9 @@ _TYPES = ("DataFrame", "Series", "Array", "Index", "Scalar", "Bag", "Delayed")
 
 
 def collection_type(X: Any) -> str | None:
-    """The name of the type of a Dask collection, "DataFrame", "Series", "Array", ..., or None.
+    """Return the name of the type of a Dask collection, "DataFrame", "Series", "Array", ..., or None.
 
-    Found by the names of the type and its module, without an import of Dask.
+    The names of the type and its module decide, so that Dask is not imported.
 
     >>> collection_type([1.0]) is None
     True
@@ -41,13 +41,13 @@ def collection_type(X: Any) -> str | None:
 
 
 def delayed_blocks(values: Any) -> list[Any]:
-    """The partitions of a collection, each as a Delayed."""
+    """Return the partitions of a collection, each as a Delayed."""
     blocks = values.to_delayed()
     return list(blocks.ravel()) if isinstance(blocks, np.ndarray) else list(blocks)
 
 
 def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = None) -> RemoteInput | None:
-    """A Dask collection as remote input.
+    """Return a Dask collection as remote input.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class DaskInput(RemoteInput):
     def read(self, *, categorical_features: Any, schema: Schema | None, estimator_name: str) -> "DaskTable":
         """Scan all rows; see `RemoteInput.read`."""
         chosen = settings()
-        whole = self.source if self.columns.is_frame else _whole_rows(self.source)
-        partitions = Partitions(self.client, chosen, delayed_blocks(whole))
+        source = self.source if self.columns.is_frame else _rechunk_rows(self.source)
+        partitions = Partitions(self.client, chosen, delayed_blocks(source))
         self._read.append(partitions)
         try:
             scan, rows = scan_partitions(
@@ -148,7 +148,7 @@ class DaskInput(RemoteInput):
         self._read.clear()
 
     def _load(self, values: Any, chosen: Settings, what: str) -> Any:
-        """A target or weights as an array of this process."""
+        """Return a target or weights as an array of this process."""
         kind = collection_type(values)
         if kind is None:
             return values
@@ -158,8 +158,8 @@ class DaskInput(RemoteInput):
         return concatenate(gather_results(self.client, futures, chosen, what))
 
 
-def _whole_rows(X: Any) -> Any:
-    """An array whose chunks hold whole rows."""
+def _rechunk_rows(X: Any) -> Any:
+    """Return an array whose chunks have all columns."""
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead (X is a Dask Array): reshape it to rows and "
@@ -193,11 +193,11 @@ class DaskTable(RemoteTable):
     def make_shards(
         self, factory: Any, bins: Bins, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> DaskShards:
-        """Codes of all rows, in shards on the workers; see `RemoteTable.make_shards`."""
+        """Return the codes of all rows, in shards on the workers; see `RemoteTable.make_shards`."""
         return DaskShards(self._rows, bins, factory, row_arrays)
 
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:
-        """Codes of all rows, brought to this process; see `RemoteTable.encode`."""
+        """Return the codes of all rows in this process; see `RemoteTable.encode`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
         futures = self._rows.submit_codes(bins, 0, self.n_rows, by_row=False)

@@ -143,7 +143,7 @@ def _errors_name_partition(number: int) -> Iterator[None]:
 
 
 def read_head(partition: Any, _common: None, number: int) -> PartitionHead:
-    """The length and the dtypes of a partition."""
+    """Return the length and the dtypes of a partition."""
     with _errors_name_partition(number):
         if hasattr(partition, "iloc"):
             chosen = {0} if len(partition) else set()
@@ -161,15 +161,15 @@ def read_head(partition: Any, _common: None, number: int) -> PartitionHead:
 
 
 def find_categories(partition: Any, layout: PartitionLayout, number: int) -> list[list[Any]]:
-    """The categories of a partition, for every categorical column."""
+    """Return the categories of a partition, for every categorical column."""
     with _errors_name_partition(number):
         table = read_table(
             _features(partition, layout),
             categorical_features=layout.categorical,
             estimator_name=layout.estimator_name,
         )
-        found = [table.schema.categories[column] for column in layout.categorical]
-        return [[] if one is None else one.tolist() for one in found]
+        categories = [table.schema.categories[column] for column in layout.categorical]
+        return [[] if values is None else values.tolist() for values in categories]
 
 
 def scan_partition(partition: Any, layout: PartitionLayout, number: int, first: int) -> PartitionScan:
@@ -188,7 +188,7 @@ def scan_partition(partition: Any, layout: PartitionLayout, number: int, first: 
 def encode_rows(
     partition: Any, common: tuple[PartitionLayout, Bins, bool], start: int, stop: int
 ) -> NDArray[Any]:
-    """Codes of some rows of a partition: (rows, stride) or (columns, rows)."""
+    """Return codes of some rows of a partition: (rows, stride) or (columns, rows)."""
     layout, bins, by_row = common
     if hasattr(partition, "iloc"):
         partition = partition.iloc[start:stop]
@@ -209,7 +209,7 @@ def encode_rows(
 
 
 def _features(partition: Any, layout: PartitionLayout) -> Any:
-    """The columns of X, with the dtypes that all partitions have when concatenated."""
+    """Return the columns of X, with the dtypes that all partitions have when concatenated."""
     if layout.names is None:
         return partition if partition.dtype == layout.dtypes else partition.astype(layout.dtypes)
     if layout.target is not None or layout.weight is not None:

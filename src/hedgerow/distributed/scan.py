@@ -66,11 +66,11 @@ def scan_partitions(
     args = [(number,) for number in numbers]
     heads: list[PartitionHead] = partitions.run(_READING, tasks.read_head, numbers, args, None)
     layout = _layout(heads, columns, categorical_features, schema, estimator_name)
-    partitions.release_if_large(sum(one.n_bytes for one in heads))
+    partitions.release_if_large(sum(head.n_bytes for head in heads))
     filled = [number for number in numbers if heads[number].n_rows]
     if schema is None and layout.categorical:
         layout = _with_categories(partitions, layout, filled)
-    lengths = [one.n_rows for one in heads]
+    lengths = [head.n_rows for head in heads]
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     scans = partitions.run(_READING, tasks.scan_partition, filled, [(i, starts[i]) for i in filled], layout)
     rows = [edge_rows(starts[i], starts[i] + lengths[i], layout.n_rows) for i in filled]
@@ -78,17 +78,17 @@ def scan_partitions(
 
 
 def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: PartitionLayout) -> TableScan:
-    dtype = FLOAT32 if all(one.dtype == FLOAT32 for one in scans) else FLOAT64
+    dtype = FLOAT32 if all(scan.dtype == FLOAT32 for scan in scans) else FLOAT64
     return TableScan(
         n_rows=layout.n_rows,
         schema=layout.schema or Schema(layout.n_columns, layout.string_names, (None,) * layout.n_columns),
         dtype=dtype,
-        y=None if layout.target is None else concatenate([one.y for one in scans]),
-        sample_weight=None if layout.weight is None else concatenate([one.weight for one in scans]),
-        keys=np.concatenate([one.keys for one in scans]),
-        rounded=np.concatenate([one.rounded for one in scans]),
+        y=None if layout.target is None else concatenate([scan.y for scan in scans]),
+        sample_weight=None if layout.weight is None else concatenate([scan.weight for scan in scans]),
+        keys=np.concatenate([scan.keys for scan in scans]),
+        rounded=np.concatenate([scan.rounded for scan in scans]),
         sample_rows=np.concatenate(rows),
-        sample=np.concatenate([one.sample.astype(dtype, copy=False) for one in scans]),
+        sample=np.concatenate([scan.sample.astype(dtype, copy=False) for scan in scans]),
     )
 
 
@@ -102,22 +102,22 @@ def _layout(
     schema: Schema | None,
     estimator_name: str,
 ) -> PartitionLayout:
-    """How every partition is read, and the checks that need no pass over the rows."""
-    numbers = [number for number, one in enumerate(heads) if one.n_rows] or [0]
+    """Return how every partition is read, and the checks that need no pass over the rows."""
+    numbers = [number for number, head in enumerate(heads) if head.n_rows] or [0]
     _check_same_columns(heads, numbers)
     few = [heads[number].rows for number in numbers]
     names: list[Any] | None = None
     dtypes: Any
     if columns.is_frame:
         others = [name for name in (columns.target, columns.weight) if name is not None]
-        whole = _concatenate_heads(few, numbers)
-        whole = whole[[name for name in whole.columns if name not in others]] if others else whole
-        names, dtypes = list(whole.columns), dict(whole.dtypes)
+        joined = _concatenate_heads(few, numbers)
+        joined = joined[[name for name in joined.columns if name not in others]] if others else joined
+        names, dtypes = list(joined.columns), dict(joined.dtypes)
     else:
-        dtypes = np.result_type(*(one.dtype for one in few))
-        whole = few[0].astype(dtypes)
-    source = reading.open_source(whole, "")
-    n_rows, n_columns = sum(one.n_rows for one in heads), source.shape[1]
+        dtypes = np.result_type(*(head.dtype for head in few))
+        joined = few[0].astype(dtypes)
+    source = reading.open_source(joined, "")
+    n_rows, n_columns = sum(head.n_rows for head in heads), source.shape[1]
     if schema is None:
         check_not_empty((n_rows, n_columns), estimator_name)
         chosen = reading.chosen_columns(categorical_features, source.names, n_columns)
@@ -151,7 +151,7 @@ def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) 
 
 
 def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
-    """Rows of all partitions, with the dtypes that `X.compute()` would have."""
+    """Return rows of all partitions, with the dtypes that `X.compute()` would have."""
     concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     try:
         return concat(list(few), uniform=True) if len(few) > 1 else few[0]
@@ -177,20 +177,20 @@ def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
 def _with_categories(
     partitions: Partitions, layout: PartitionLayout, filled: Sequence[int]
 ) -> PartitionLayout:
-    """The layout with a schema: the categories of all partitions."""
+    """Return the layout with a schema: the categories of all partitions."""
     found = partitions.run(_READING, tasks.find_categories, filled, [(i,) for i in filled], layout)
     categories: list[Any] = [None] * layout.n_columns
     for position, column in enumerate(layout.categorical):
-        values = [value for one in found for value in one[position]]
+        values = [value for categories in found for value in categories[position]]
         categories[column] = sorted_categories(CodedColumn(np.arange(len(values)), values))
     return replace(layout, schema=Schema(layout.n_columns, layout.string_names, tuple(categories)))
 
 
 def concatenate(values: Sequence[Any]) -> Any:
-    """Partitions of a target or of weights as one array."""
-    filled = [one for one in values if len(one)] or list(values[:1])
+    """Return the partitions of a target or of weights as one array."""
+    filled = [part for part in values if len(part)] or list(values[:1])
     if isinstance(filled[0], np.ndarray):
-        masked = any(isinstance(one, np.ma.MaskedArray) for one in filled)
+        masked = any(isinstance(part, np.ma.MaskedArray) for part in filled)
         return (np.ma.concatenate if masked else np.concatenate)(filled)
     concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     return np.asarray(concat(filled, uniform=True) if len(filled) > 1 else filled[0])

@@ -76,7 +76,7 @@ class DaskShards:
     @property
     def bounds(self) -> Sequence[Range]:
         """The rows of every shard; they change after `ShardsLost`."""
-        return [one for handle in self.actors for one in handle.bounds]
+        return [bounds for handle in self.actors for bounds in handle.bounds]
 
     # --- calls
 
@@ -102,7 +102,7 @@ class DaskShards:
             self._recover()
             raise ShardsLost from None
         results, sums = actor.merge_replies(map(actor.loads, replies))
-        return [one for index in range(len(self.actors)) for one in results[index]], sums
+        return [result for index in range(len(self.actors)) for result in results[index]], sums
 
     @property
     def _proxy(self) -> Any:
@@ -112,7 +112,7 @@ class DaskShards:
         """Run calls concurrently; raise `ActorLost` if the worker of an actor is gone."""
 
         async def run() -> list[bytes]:
-            tasks = [asyncio.ensure_future(one()) for one in calls]
+            tasks = [asyncio.ensure_future(call()) for call in calls]
             try:
                 return await self._await(tasks, actors)
             finally:
@@ -121,12 +121,12 @@ class DaskShards:
 
         limit = self.settings.patience + 2 * self.settings.timeout
         try:
-            found: list[bytes] = self._client.sync(run, callback_timeout=limit)
+            replies: list[bytes] = self._client.sync(run, callback_timeout=limit)
         except (ActorLost, ConnectionError, TimeoutError):
             raise
         except Exception as error:
             raise cluster.translate_error(error, self._client, "calling the workers") from error
-        return found
+        return replies
 
     async def _await(
         self, tasks: Sequence["asyncio.Task[bytes]"], actors: Sequence[ActorHandle]
@@ -158,14 +158,14 @@ class DaskShards:
     # --- creating shards
 
     def _create(self, ranges: list[Range]) -> None:
-        """Create actors for some rows on the workers that there are."""
+        """Create actors for some rows on the present workers."""
         for _ in range(_ATTEMPTS):
             workers = cluster.require_workers(self._client, self.settings)
             threads = {address: int(info["nthreads"]) for address, info in workers.items()}
             plan = assign_rows(ranges, threads)
             n_columns, item_bytes = self._bins.n_columns, np.dtype(self._bins.code_dtype).itemsize
             codes = row_stride(n_columns) if self._factory.by_row else n_columns * item_bytes
-            arrays = sum(one[:1].nbytes for one in self._row_arrays.values())
+            arrays = sum(array[:1].nbytes for array in self._row_arrays.values())
             # codes exist twice at first: those of tasks, and those of the actor
             require_memory_for_rows(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
             created = [self._start(workers, address, *rows) for address, *rows in plan]
@@ -174,14 +174,14 @@ class DaskShards:
             except BaseException:
                 self._release(created)
                 raise
-            kept = [one for one in created if one not in lost]
-            self.actors = sorted([*self.actors, *kept], key=lambda one: one.rows)
+            alive = [handle for handle in created if handle not in lost]
+            self.actors = sorted([*self.actors, *alive], key=lambda handle: handle.rows)
             if not lost:
                 nodes = self._nodes()
                 fan_out = len(nodes) if self.through_scheduler else self.settings.fan_out
                 self.tree = actor.call_tree(nodes, max(2, fan_out))
                 return
-            ranges = [one.rows for one in lost]
+            ranges = [handle.rows for handle in lost]
             self._release(lost)
         raise ConnectionError(
             f"{ENCODING}: workers of the Dask cluster died {_ATTEMPTS} times meanwhile: see their logs"
@@ -203,22 +203,22 @@ class DaskShards:
         lost: list[ActorHandle] = []
         left = list(created)
         while left:
-            left = [one for one in left if one.actor.status != "finished"]
-            n_codes = sum(code.status != "finished" for one in left for code in one.codes)
+            left = [handle for handle in left if handle.actor.status != "finished"]
+            n_codes = sum(code.status != "finished" for handle in left for code in handle.codes)
             workers = monitor.check(len(left) + n_codes) if left else {}
-            for one in list(left):
-                if worker_id(workers, one.address) != one.worker:
-                    lost.append(one)
-                    left.remove(one)
-                elif one.actor.status in ("error", "cancelled"):
-                    cluster.raise_failed(self._client, [*one.codes, one.actor], ENCODING)
+            for handle in list(left):
+                if worker_id(workers, handle.address) != handle.worker:
+                    lost.append(handle)
+                    left.remove(handle)
+                elif handle.actor.status in ("error", "cancelled"):
+                    cluster.raise_failed(self._client, [*handle.codes, handle.actor], ENCODING)
             if left:
-                cluster.wait_with_timeout([one.actor for one in left])
-        for one in created:
-            if one not in lost and not self._make_shards(one):
-                lost.append(one)
-            release(self._client, one.codes)
-            one.codes = []
+                cluster.wait_with_timeout([handle.actor for handle in left])
+        for handle in created:
+            if handle not in lost and not self._make_shards(handle):
+                lost.append(handle)
+            release(self._client, handle.codes)
+            handle.codes = []
         return lost
 
     def _make_shards(self, handle: ActorHandle) -> bool:
@@ -226,9 +226,9 @@ class DaskShards:
         if not self.through_scheduler and self.settings.direct is None:
             self.through_scheduler = not self._can_connect(handle)
         start, stop = handle.rows
-        own = {name: values[start:stop] for name, values in self._row_arrays.items()}
+        row_arrays = {name: values[start:stop] for name, values in self._row_arrays.items()}
         node = ActorNode(handle.address, handle.actor.key, -1)
-        message = dumps((self._factory, own, handle.bounds))
+        message = dumps((self._factory, row_arrays, handle.bounds))
         make = partial(call_actor, self._client.rpc, node, "make_shards", [message], self._proxy)
         try:
             self._run([make], [handle])
@@ -237,7 +237,7 @@ class DaskShards:
         return True
 
     def _can_connect(self, handle: ActorHandle) -> bool:
-        """Whether this process can connect to a worker; true if the worker is gone."""
+        """Return whether this process can connect to a worker; true if the worker is gone."""
 
         async def connect() -> None:
             await asyncio.wait_for(self._client.rpc(handle.address).identity(), _CONNECT_SECONDS)
@@ -262,11 +262,11 @@ class DaskShards:
         self._create([handle.rows for handle in lost])
 
     def _find_lost(self) -> list[ActorHandle]:
-        """Actors whose worker is gone; wait until the scheduler has noticed."""
+        """Return actors whose worker is gone; wait until the scheduler has noticed."""
         end = cluster.clock() + self.settings.timeout
         while True:
             workers = list_workers(self._client, self.settings.timeout)
-            lost = [one for one in self.actors if worker_id(workers, one.address) != one.worker]
+            lost = [handle for handle in self.actors if worker_id(workers, handle.address) != handle.worker]
             if lost:
                 return lost
             if cluster.clock() > end:
@@ -277,8 +277,8 @@ class DaskShards:
             time.sleep(POLL_SECONDS / 5)
 
     def _release(self, actors: Sequence[ActorHandle]) -> None:
-        for one in actors:
-            release(self._client, [one.actor, *one.codes])
+        for handle in actors:
+            release(self._client, [handle.actor, *handle.codes])
 
     def close(self) -> None:
         """Release the shards and the partitions; see `ShardedRows.close`."""
@@ -288,8 +288,8 @@ class DaskShards:
             pool = self._client.rpc
             calls = [asyncio.ensure_future(call_actor(pool, node, "close", [], proxy)) for node in nodes]
             await asyncio.wait(calls, timeout=_CLOSE_SECONDS)
-            for one in calls:
-                one.cancel()
+            for task in calls:
+                task.cancel()
 
         if nodes and self._client.status == "running":
             with suppress(Exception):  # some workers may be gone

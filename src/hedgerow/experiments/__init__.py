@@ -1,4 +1,4 @@
-"""Textbook experiments: accuracy of boosting beside logistic regression, and the effect of its parameters.
+"""Textbook experiments: accuracy of boosting and logistic regression, and the effect of its parameters.
 
 plan (sizes, data sets, methods) -> measure -> findings (sentences) -> results (tables, a page, JSON)
 """

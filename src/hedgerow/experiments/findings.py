@@ -39,9 +39,9 @@ class MethodComparison:
     Parameters
     ----------
     title : str
-        Of the problem.
+        Title of the problem.
     accuracy : dict of float64 arrays of shape (n_folds,)
-        By method.
+        Accuracies by method.
     test_to_train : float
         Test rows over training rows of a fold.
     majority : float
@@ -70,17 +70,17 @@ class MethodComparison:
         return sorted(self.accuracy, key=lambda name: -float(self.accuracy[name].mean()))
 
     def difference(self, first: str, second: str) -> tuple[float, float]:
-        """Mean accuracy of the first minus that of the second, and its standard error."""
+        """Return mean accuracy of the first minus that of the second, and its standard error."""
         gaps = self.accuracy[first] - self.accuracy[second]
         return float(gaps.mean()), standard_error(gaps, self.test_to_train)
 
     def is_beyond_noise(self, first: str, second: str) -> bool:
-        """Whether the first is better by more than two standard errors."""
+        """Return whether the first is better by more than two standard errors."""
         gap, error = self.difference(first, second)
         return gap > 2 * error
 
     def winner(self) -> str:
-        """The best method, its lead over the next, and the methods within noise of it."""
+        """Describe the best method, its lead over the next, and the methods within noise of it."""
         best, *others = self.ranking
         equal = [name for name in others if not self.is_beyond_noise(best, name)]
         text = f"{self.title}: {best} is the best with an accuracy of {_per_cent(self.accuracy[best].mean())}"
@@ -90,7 +90,7 @@ class MethodComparison:
         return f"{text}, {_points(gap, error)} above {others[0]}."
 
     def against_linear(self) -> str:
-        """The best ensemble beside the best logistic regression."""
+        """Compare the best ensemble with the best logistic regression."""
         linear = next(name for name in self.ranking if name in LINEAR)
         ensemble = next(name for name in self.ranking if name not in LINEAR)
         gap, error = self.difference(ensemble, linear)
@@ -104,7 +104,7 @@ class MethodComparison:
 
 
 def describe_learners(title: str, curves: dict[str, AccuracyCurve]) -> str:
-    """The number of learners until each method is near its best accuracy."""
+    """Describe the number of learners until each method is near its best accuracy."""
     details = "; ".join(_learners(name, curve) for name, curve in curves.items())
     return f"{title}, weak learners until within half a point of the best: {details}."
 
@@ -119,7 +119,7 @@ def _learners(name: str, curve: AccuracyCurve) -> str:
 
 
 def describe_shrinkage(title: str, curves: dict[str, AccuracyCurve], n_learners: int) -> str:
-    """The best learning rate for a number of learners, and the accuracy at the ends of the range."""
+    """Describe the best learning rate for a number of learners, and the accuracy at the ends of the range."""
     text = []
     for name, curve in curves.items():
         mean = curve.mean
@@ -131,7 +131,7 @@ def describe_shrinkage(title: str, curves: dict[str, AccuracyCurve], n_learners:
 
 
 def describe_noise(title: str, curves: dict[str, AccuracyCurve]) -> str:
-    """The methods that lose most and least with flipped labels, and the best at the end."""
+    """Describe the methods that lose most and least with flipped labels, and the best at the end."""
     falls = {name: float(curve.mean[0] - curve.mean[-1]) for name, curve in curves.items()}
     most, least = max(falls, key=lambda name: falls[name]), min(falls, key=lambda name: falls[name])
     share = next(iter(curves.values())).x[-1]
@@ -145,7 +145,7 @@ def describe_noise(title: str, curves: dict[str, AccuracyCurve]) -> str:
 
 
 def describe_accidents(accuracy: float) -> str:
-    """The accuracy of logistic regression beside that reported for another table of accidents."""
+    """Compare the accuracy of logistic regression with that reported for another table of accidents."""
     return (
         f"US road accidents: logistic regression has an accuracy of {_per_cent(accuracy)}. The report that "
         "these experiments follow states about 81 %, on a table of accidents that it does not publish: with "
@@ -202,19 +202,19 @@ def claim_models(n_jobs: int | None = None) -> list[ClaimModel]:
     """
     size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE}
     more: dict[str, Any] = {"min_samples_leaf": 1, "early_stopping": False, "n_jobs": n_jobs}
-    found = []
+    models = []
     for depth, trees in ((1, "stumps"), (3, "trees of depth 3"), (5, "trees of depth 5")):
         tree = None if depth == 1 else DecisionTreeClassifier(max_depth=depth)
         adaboost = AdaBoostClassifier(tree, n_jobs=n_jobs, **size)
         gradient = GradientBoostingClassifier(max_depth=depth, random_state=0, **more, **size)
-        found.append(ClaimModel(f"AdaBoost, {trees}", ADABOOST_CLAIM, adaboost))
-        found.append(ClaimModel(f"gradient boosting, {trees}", GRADIENT_CLAIM, gradient))
+        models.append(ClaimModel(f"AdaBoost, {trees}", ADABOOST_CLAIM, adaboost))
+        models.append(ClaimModel(f"gradient boosting, {trees}", GRADIENT_CLAIM, gradient))
     stumps = ensemble.AdaBoostClassifier(SklearnTree(max_depth=1), random_state=0, **size)
-    found.append(ClaimModel("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, stumps))
+    models.append(ClaimModel("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, stumps))
     trees = "scikit-learn's gradient boosting, trees of depth 3"
     model = ensemble.GradientBoostingClassifier(max_depth=3, random_state=0, **size)
-    found.append(ClaimModel(trees, GRADIENT_CLAIM, model))
-    return sorted(found, key=lambda claim_model: claim_model.claim)  # AdaBoost first
+    models.append(ClaimModel(trees, GRADIENT_CLAIM, model))
+    return sorted(models, key=lambda claim_model: claim_model.claim)  # AdaBoost first
 
 
 def check_claim(claim_model: ClaimModel, problem: Problem, plan: ExperimentPlan, seed: int) -> ClaimErrors:
@@ -230,20 +230,20 @@ def check_claim(claim_model: ClaimModel, problem: Problem, plan: ExperimentPlan,
     return ClaimErrors(claim_model.name, claim_model.claim, wrong / len(problem.y), splits)
 
 
-def claim_table(found: list[ClaimErrors]) -> ResultTable:
-    """The errors in per cent."""
-    n_repeats, n_splits = len(found[0].repeats), len(found[0].splits)
+def claim_table(results: list[ClaimErrors]) -> ResultTable:
+    """Return a table of the errors in per cent."""
+    n_repeats, n_splits = len(results[0].repeats), len(results[0].splits)
     rows = []
-    for one in found:
-        low, high = np.quantile(one.splits, [0.05, 0.95])
+    for result in results:
+        low, high = np.quantile(result.splits, [0.05, 0.95])
         rows.append(
             (
-                one.name,
-                f"below {one.claim:.0%}".replace("%", " %"),
-                mean_and_spread(100 * one.repeats),
-                mean_and_spread(100 * one.splits),
+                result.name,
+                f"below {result.claim:.0%}".replace("%", " %"),
+                mean_and_spread(100 * result.repeats),
+                mean_and_spread(100 * result.splits),
                 f"{100 * low:.1f} to {100 * high:.1f}",
-                100 * one.share_below,
+                100 * result.share_below,
             )
         )
     columns = (
@@ -258,29 +258,29 @@ def claim_table(found: list[ClaimErrors]) -> ResultTable:
     return ResultTable("claim", name, columns, tuple(rows), ("", "", ".1f", ".1f", "", ".0f"))
 
 
-def claim_findings(found: list[ClaimErrors]) -> list[str]:
-    """One sentence for each half of the claim."""
+def claim_findings(results: list[ClaimErrors]) -> list[str]:
+    """Return one sentence for each half of the claim."""
     return [
-        _conclusion(method, claim, [one for one in found if one.claim == claim])
+        _conclusion(method, claim, [one for one in results if one.claim == claim])
         for method, claim in (("AdaBoost", ADABOOST_CLAIM), ("gradient boosting", GRADIENT_CLAIM))
     ]
 
 
-def _conclusion(method: str, claim: float, found: list[ClaimErrors]) -> str:
-    errors = {one.name: float(one.repeats.mean()) for one in found}
-    held = [name for name, error in errors.items() if error < claim]
+def _conclusion(method: str, claim: float, results: list[ClaimErrors]) -> str:
+    errors = {result.name: float(result.repeats.mean()) for result in results}
+    confirmed = [name for name, error in errors.items() if error < claim]
     best = min(errors, key=lambda name: errors[name])
-    below = [one.share_below for one in found]
+    below = [result.share_below for result in results]
     details = (
         f"cross-validated errors are {_range(list(errors.values()), '.1f')} % (lowest: {best}), and "
         f"{_range(below, '.0f')} % of single 75/25 splits show less than {100 * claim:.0f} %"
     )
-    if not held:
-        conclusion = f"is not confirmed for any of the {len(found)} models tried"
-    elif len(held) == len(found):
-        conclusion = f"is confirmed for all {len(found)} models tried"
+    if not confirmed:
+        conclusion = f"is not confirmed for any of the {len(results)} models tried"
+    elif len(confirmed) == len(results):
+        conclusion = f"is confirmed for all {len(results)} models tried"
     else:
-        conclusion = f"is confirmed only for {' and '.join(held)}"
+        conclusion = f"is confirmed only for {' and '.join(confirmed)}"
     text = f"The claim that {method} with {LEARNERS} weak learners at rate {RATE:g} "
     return f"{text}has less than {100 * claim:.0f} % error on breast cancer {conclusion}: {details}."
 

@@ -1,4 +1,4 @@
-"""Accuracies on test folds, the same folds for every method, and compilation of the kernels beforehand.
+"""Accuracies on test folds, the same folds for every method, and compilation of the kernels.
 
 Folds overlap in their training rows, so that a mean over them varies more than they suggest. The standard
 error of a difference between two methods is therefore that of Nadeau and Bengio, "Inference for the
@@ -74,7 +74,7 @@ def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Metho
 
 
 def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> AccuracyCurve:
-    """Accuracy after every round; a model that stopped early keeps its last accuracy."""
+    """Return accuracy after every round; a model that stopped early keeps its last accuracy."""
     accuracy = np.empty((n_rounds, len(folds)))
     for number, (train, test) in enumerate(folds):
         model.fit(problem.X[train], problem.y[train])
@@ -88,7 +88,7 @@ def curve_of_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_round
 def curve_of_models(
     models: Sequence[Any], x: Sequence[float], problem: Problem, folds: Sequence[Fold]
 ) -> AccuracyCurve:
-    """Accuracy of one model for each point."""
+    """Return accuracy of one model for each point."""
     return AccuracyCurve(
         tuple(x), np.stack([cross_validate(model, problem, folds).accuracy for model in models])
     )
@@ -97,7 +97,7 @@ def curve_of_models(
 def curve_of_noise(
     model: Any, shares: Sequence[float], problem: Problem, folds: Sequence[Fold], seed: int
 ) -> AccuracyCurve:
-    """Accuracy on true labels after training on partly flipped labels.
+    """Return accuracy on true labels after training on partly flipped labels.
 
     The flipped labels depend only on the seed, the fold and the share: they are the same for all methods.
     """
@@ -111,7 +111,7 @@ def curve_of_noise(
 
 
 def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> NDArray[np.int64]:
-    """Labels of which a share is flipped; a larger share flips the same rows and more.
+    """Return labels of which a share is flipped; a larger share flips the same rows and more.
 
     >>> y = np.arange(100) % 2
     >>> int((noisy_labels(y, 0.2, (0, 0)) != y).sum())
@@ -121,12 +121,12 @@ def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> ND
 
 
 def mean_and_spread(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation."""
+    """Return mean and standard deviation."""
     return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def standard_error(difference: Floats, test_to_train: float) -> float:
-    """The standard error of the mean of paired differences over overlapping folds (see above).
+    """Return the standard error of the mean of paired differences over overlapping folds (see above).
 
     >>> round(standard_error(np.array([0.01, 0.03]), 0.5), 4)
     0.0141

@@ -28,7 +28,7 @@ class ExperimentPlan:
     Parameters
     ----------
     folds, repeats : int
-        Of the comparison of all methods.
+        Folds and repeats of the comparison of all methods.
     curve_folds : int
         Folds of the figures; each fold is a fit at every point of a curve.
     simulated_rows : int
@@ -37,13 +37,13 @@ class ExperimentPlan:
     learners : int
         Rounds of boosting in the comparison and in the noise figure.
     most_learners : int
-        Where figure 1 ends.
+        The largest number of learners in figure 1.
     shrunk_learners : int
         The fixed number of learners of figure 2.
     trees : int
-        Of a forest.
+        Trees of a forest.
     members : int
-        Trees of a bag.
+        Trees of a bagging ensemble.
     rates : tuple of float
         Learning rates of figure 2.
     shares : tuple of float
@@ -120,7 +120,7 @@ class Problem:
     name : str
         One word.
     title : str
-        With the number of rows and columns.
+        The title, with the numbers of rows and columns.
     X : float64 array of shape (n_samples, n_features)
     y : int64 array of shape (n_samples,)
         Classes 0 and 1.
@@ -146,7 +146,7 @@ class Problem:
 
 
 def load_problems(plan: ExperimentPlan, seed: int) -> tuple[list[Problem], list[str]]:
-    """The data sets of a plan.
+    """Return the data sets of a plan.
 
     Parameters
     ----------
@@ -222,9 +222,9 @@ class Maker:
     learners : int
         Rounds of boosting.
     trees : int
-        Of a forest.
+        Trees of a forest.
     members : int
-        Of a bag.
+        Trees of a bagging ensemble.
     random_state : int
     n_jobs : int or None
         Threads; the models are the same for any number.
@@ -245,7 +245,7 @@ class Maker:
     n_jobs: int | None = None
 
     def make(self, name: str, *, learners: int | None = None, rate: float | None = None) -> Any:
-        """An unfitted classifier; `learners` and `rate` are for boosting."""
+        """Return an unfitted classifier; `learners` and `rate` are for boosting."""
         boosted: dict[str, Any] = {"n_estimators": learners or self.learners, "n_jobs": self.n_jobs}
         if rate is not None:
             boosted["learning_rate"] = rate

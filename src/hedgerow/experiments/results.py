@@ -53,7 +53,7 @@ class ResultTable:
         return [tuple(map(_format, row, self.formats)) for row in self.values]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, for JSON."""
+        """Return plain lists and numbers, for JSON."""
         rows = [[list(value) if isinstance(value, tuple) else value for value in row] for row in self.values]
         return {"key": self.key, "name": self.name, "columns": list(self.columns), "rows": rows}
 
@@ -97,7 +97,7 @@ class ResultCurves:
         return next(iter(self.curves.values())).x
 
     def display(self) -> CurvesDisplay:
-        """The display; `plot` draws it."""
+        """Return the display; `plot` draws it."""
         x = np.array(self.x)
         lines: dict[str, Any] = {name: (curve.mean, curve.spread) for name, curve in self.curves.items()}
         if self.level:
@@ -105,7 +105,7 @@ class ResultCurves:
         return CurvesDisplay(x, lines, self.x_label, "accuracy", self.log_x)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, for JSON."""
+        """Return plain lists and numbers, for JSON."""
         return {
             "key": self.key,
             "problem": self.problem,
@@ -127,8 +127,8 @@ def _format(value: Any, how: str) -> str:
 
 TITLE = "Boosting beside logistic regression"
 LEAD = (
-    "Simulated data, breast cancer and road accidents: which method is right more often, how many weak "
-    "learners it takes, what shrinkage and wrong labels do, and whether five learners are enough."
+    "Simulated data, breast cancer and road accidents: which method is more accurate, how many weak "
+    "learners it needs, the effects of shrinkage and wrong labels, and whether five learners are enough."
 )
 # Title of the section and beginning of the captions, by the key of the curves.
 FIGURES = {
@@ -217,7 +217,7 @@ class Experiments:
         return displays | {curves.name: curves.display() for curves in self.curves}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain lists and numbers, for JSON."""
+        """Return everything as plain lists and numbers, for JSON."""
         return {
             "full": self.full,
             "random_state": self.random_state,
@@ -229,7 +229,7 @@ class Experiments:
         }
 
     def to_html(self) -> str:
-        """One self-contained page."""
+        """Return a self-contained page."""
         sentences, displays = self.sentences, self.figures
         main = [*sentences.get("compare", ()), *sentences.get("claim", ()), *self.left_out]
         sections = [page.Section("findings", "Findings", page.bullets(main))]

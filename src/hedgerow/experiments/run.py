@@ -131,7 +131,7 @@ class ProblemResults:
         self.curve_folds = measure.make_folds(self.problem.y, plan.curve_folds, 1, seed)
 
     def steps(self) -> list[Step]:
-        """Every method of every experiment on this problem."""
+        """Return a step for every method of every experiment on this problem."""
         plan, kinds = self.plan, {"learners": BOOSTING, "shrinkage": BOOSTING, "noise": UNDER_NOISE}
         compared = [*COMPARED[:1], *([ONE_HOT] if self.problem.is_coded else []), *COMPARED[1:]]
         steps: list[Step] = [
@@ -168,13 +168,13 @@ class ProblemResults:
         self.lines.setdefault(kind, {})[name] = curve
 
     def comparison(self) -> MethodComparison:
-        """The comparison for the sentences."""
+        """Return the comparison for the sentences."""
         accuracy = {name: scores.accuracy for name, scores in self.scores.items()}
         ratio = 1 / (self.plan.folds - 1)
         return MethodComparison(self.problem.title.partition(",")[0], accuracy, ratio, self.problem.majority)
 
     def table(self) -> ResultTable:
-        """The table of the comparison."""
+        """Return the table of the comparison."""
         rows = tuple(
             (
                 name,
@@ -192,7 +192,7 @@ class ProblemResults:
         return ResultTable(self.problem.name, title, columns, rows, ("", "", ".4f", ".3f", ".4f"))
 
     def curves(self, kind: str) -> ResultCurves | None:
-        """The lines of a figure."""
+        """Return the lines of a figure."""
         lines = self.lines.get(kind)
         if lines is None:
             return None

@@ -1,4 +1,4 @@
-"""Card, certificate and threshold: plain data of a model file about the model.
+"""Card, certificate and threshold: data about a model that its file stores.
 
 threshold     {"value": 0.3, "positive": 1}: the decision threshold of the probability of class 1
 card          {"title": "Injuries", "target": "MAX_SEV", "holdout": {"accuracy": 0.87}}: any data of the user
@@ -18,7 +18,7 @@ from hedgerow.selection.threshold import FixedThresholdClassifier
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
 
-MAX_BYTES = 16 * 2**20  # of a card as JSON
+MAX_BYTES = 16 * 2**20  # the largest card, as JSON
 _MAX_DEPTH = 64
 
 
@@ -68,7 +68,7 @@ def read_certificate(content: Mapping[str, Any]) -> "Certificate | None":
         raise ModelFileError(f"certificate: {error}") from error
     name = FixedThresholdClassifier.__name__ if "threshold" in content else content.get("estimator")
     if certificate.model != name:
-        raise ModelFileError(f"the certificate is of a {certificate.model!r:.50}, not of this model")
+        raise ModelFileError(f"the certificate is for a {certificate.model!r:.50}, not for this model")
     return certificate
 
 
@@ -81,16 +81,18 @@ def _refuse_other_model(certificate: "Certificate", model: Any) -> None:
 
     name = type(model).__name__
     if certificate.model != name or not is_classifier(model):
-        raise ModelFileError(f"the certificate is of a {certificate.model!r:.50}, and the model is a {name}")
-    if certificate.subject:  # of the same method, fitted to other rows
+        raise ModelFileError(f"the certificate is for a {certificate.model!r:.50}, and the model is a {name}")
+    if certificate.subject:  # it is for the same method, fitted to other rows
         return
-    again = certify(model, delta=certificate.delta)
-    own, other = ({bound.name: bound.n for bound in one.bounds} for one in (again, certificate))
-    same = certificate.of_training == again.of_training and own.items() <= other.items()
+    computed = certify(model, delta=certificate.delta)
+    n_rows, n_rows_stored = (
+        {bound.name: bound.n for bound in item.bounds} for item in (computed, certificate)
+    )
+    same = certificate.of_training == computed.of_training and n_rows.items() <= n_rows_stored.items()
     fingerprints = getattr(model, "row_fingerprints_", None)
-    if not same or (fingerprints is not None and certificate.chance_error != again.chance_error):
+    if not same or (fingerprints is not None and certificate.chance_error != computed.chance_error):
         raise ModelFileError(
-            f"the certificate is of another {name}: certify returns other bounds for this one"
+            f"the certificate is for another {name}: certify returns other bounds for this model"
         )
 
 

@@ -10,7 +10,7 @@ bootstrap                      n_rows, size, n_draws, n_columns, n_chosen, repla
 bootstrap.row_order            uint32, the rows of positive weight in the order they are drawn from
 bootstrap.zero_weight_rows     uint32, the other rows, increasing; left out if there are none
 bootstrap.cumulative_weights   int64, running sums of their integer weights; empty if all are 1
-bootstrap.row_copies           int64, the multiplicity of each row, for trees that get all; empty if all are 1
+bootstrap.row_copies           int64, copies of each row, for trees fitted to all rows; empty if all are 1
 vote_weights                   float64, of the trees; empty if all are equal
 leaf_targets.*                 the targets in the leaves, of regressors with keep_targets
 oob.*                          out-of-bag attributes, see OUT_OF_BAG
@@ -65,7 +65,7 @@ OUT_OF_BAG: dict[str, tuple[str, Any]] = {  # attributes of forests and bags; th
     "target_ranks": ("_ranks", np.float64),
 }
 BOOTSTRAP_FLAGS = ("replace", "replace_columns", "shuffle_columns")  # attributes of a BootstrapSampler
-_SHARES = ("decision_function", "target_ranks")  # in 0..1
+_FRACTIONS = ("decision_function", "target_ranks")  # from 0 to 1
 _MAX_DRAWS = 2**52  # float64 adds integers up to this exactly
 
 
@@ -182,7 +182,7 @@ def _columns(schema: Schema, draws: BootstrapSampler, number: int) -> tuple[int,
 
 
 def _drop_shared_parameters(learner: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Remove the parameters of a member that equal those of the learner: edges can be many."""
+    """Remove the parameters of a member that equal those of the learner: lists of edges can be long."""
     if "estimator" not in entries or entries["estimator"] != learner.get("estimator"):
         return entries
     common, own = learner["parameters"], entries["parameters"]
@@ -234,11 +234,11 @@ def _read_weights(reader: Reader, n_members: int) -> Floats | None:
 
 def _read_out_of_bag(reader: Reader, model: Any, n_rows: int, n_members: int, n_outputs: int) -> None:
     """Set the out-of-bag attributes that the file has."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     score = reader.entry("oob_score", float, type(None))
     if score is not None:
         require("oob_score", math.isfinite(score), "it must be finite")
-        found["oob_score_"] = score
+        attributes["oob_score_"] = score
     for name, n_axes in reader.entry("oob", dict).items():
         known = name in OUT_OF_BAG and n_axes in (0, 1, 2)
         require("oob", known, f"{name!r:.50} is not an out-of-bag attribute")
@@ -250,14 +250,14 @@ def _read_out_of_bag(reader: Reader, model: Any, n_rows: int, n_members: int, n_
             shape = (n_rows,) if value.ndim == 1 else (n_rows, width)
             require(f"oob.{name}", value.shape == shape, f"the shape must be {shape}")
             _check_oob(name, value, n_members)
-        found[attribute] = value
+        attributes[attribute] = value
     classes = getattr(model, "classes_", None)
     for name, attribute in sections.OOB_LOSSES.items():
         if classes is None:
             reader.entry(name, type(None))
         elif (losses := sections.read_pair_losses(reader, name, n_members, len(classes))) is not None:
-            found[attribute] = losses
-    model._set_fitted_attributes(**found)  # noqa: SLF001
+            attributes[attribute] = losses
+    model._set_fitted_attributes(**attributes)  # noqa: SLF001
 
 
 def _check_oob(name: str, value: NDArray[Any], n_members: int) -> None:
@@ -266,8 +266,8 @@ def _check_oob(name: str, value: NDArray[Any], n_members: int) -> None:
         return
     known = value[~np.isnan(value)]
     require(f"oob.{name}", np.isfinite(known), "numbers must be finite, or NaN where there is none")
-    if name in _SHARES:
-        require(f"oob.{name}", np.abs(known - 0.5) <= 0.5 + 1e-9, "shares must be in 0..1")
+    if name in _FRACTIONS:
+        require(f"oob.{name}", np.abs(known - 0.5) <= 0.5 + 1e-9, "fractions must be in 0..1")
     if name == "residual_weights":
         require(f"oob.{name}", (value >= 0) & (value.sum() > 0), "weights must not be negative")
 

@@ -207,7 +207,7 @@ def read_adaboost_family(reader: Reader, estimator: Any, schema: Schema, classes
     rule = RULES.get(reader.entry("rule", str))
     if rule is None or rule not in _rules_of(estimator):
         name = type(estimator).__name__
-        raise ModelFileError(f"rule {reader.entries['rule']!r:.50} is not one of {name}")
+        raise ModelFileError(f"rule {reader.entries['rule']!r:.50} is not a rule of {name}")
     model = _read_adaboost_rounds(reader, schema, record, rule.prediction_type, classes)
     _check_steps(record)
     is_trees = isinstance(model, TreeModel)
@@ -216,7 +216,7 @@ def read_adaboost_family(reader: Reader, estimator: Any, schema: Schema, classes
     elif rule.prediction_type != "classes":
         require("round_statistics", np.array(record.weights) != 0, "weights must not be 0 with this rule")
     learners = tuple(read_spec(reader, data, "learners") for data in reader.entry("learners", list))
-    valid = bool(learners) and all(isinstance(one, WeakTreeEstimator) == is_trees for one in learners)
+    valid = bool(learners) and all(isinstance(learner, WeakTreeEstimator) == is_trees for learner in learners)
     kind = "decision trees" if is_trees else "other estimators than decision trees"
     require("learners", valid, f"there must be at least one, and all must be {kind}")
     sections.read_rounds(reader, estimator, model, schema, classes)

@@ -77,12 +77,12 @@ def checked_notes(content: Any) -> dict[str, Any]:
     seed = JSON.entry(content, "seed", int, type(None))
     require("seed", seed is None or 0 <= seed < 2**63, "it must be in 0..2**63 - 1")
     scores = decode(JSON.entry(content, "initial_losses", list, type(None)), "initial_losses")
-    valid = scores is None or all(type(one) is float for one in scores)
+    valid = scores is None or all(type(score) is float for score in scores)
     require("initial_losses", valid, "it must be a list of numbers")
     sets = JSON.items(content["evaluation_sets"], "evaluation_sets")
     checked = {
         "data": read_digests(content["data"], "data"),
-        "evaluation_sets": [read_digests(one, "evaluation_sets") for one in sets],
+        "evaluation_sets": [read_digests(item, "evaluation_sets") for item in sets],
         "resumed_from": resumed_from,
         "first_round": JSON.integer(content["first_round"], "first_round", 0, _MAX_ROUNDS - 1),
         "initial_losses": scores,

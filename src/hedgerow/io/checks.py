@@ -1,7 +1,7 @@
 """Checks of the arrays of trees, made before any kernel reads them.
 
 A kernel follows child numbers, columns, set numbers and starts without bounds checks: one wrong number would
-make it read foreign memory. A file is refused unless every number is within its range.
+make it read memory outside the arrays. A file is refused unless every number is within its range.
 
 A node of a tree that votes is one 64-bit word: left child (or number of a leaf), column, threshold, kind;
 see `kernels.cpu.votes`.
@@ -52,7 +52,7 @@ def check_model(
     _check_columns(model.bins, _coded_categories(model.bins, schema), max_bins, statistics=statistics)
     _check_trees(model.forest, n_outputs)
     _check_splits(model.forest, model.bins)
-    # Each value is finite; so must be their sums, with a margin for a factor on the way to probabilities.
+    # Each value is finite. Sums must be finite too, also after a factor is applied to compute probabilities.
     if model.n_rounds:
         with np.errstate(over="ignore"):
             largest = model.max_scores[-1]
@@ -139,8 +139,8 @@ def _check_trees(forest: Forest, n_outputs: int) -> None:
 def _check_children(
     name: str, left: NDArray[np.integer[Any]], inner: NDArray[np.bool_], starts: Integers, tree: Integers
 ) -> None:
-    """Check the left children of the inner nodes; the right one is the next. tree : that of each node."""
-    number, sizes = np.arange(len(left)) - starts[tree], np.diff(starts)  # of a node in its tree
+    """Check the left children of the inner nodes; a right child follows the left one. tree : of each node."""
+    number, sizes = np.arange(len(left)) - starts[tree], np.diff(starts)  # number: of a node in its tree
     require(name, left[inner] > number[inner], "children must follow their parent")
     require(name, left[inner] < sizes[tree][inner] - 1, "children must be nodes of the same tree")
     first = (starts[tree] + left)[inner]
@@ -210,7 +210,7 @@ def check_votes(forest: VoteForest, bins: Bins, n_outputs: int) -> None:
     require("votes.values", forest.values.shape[1] == n_outputs, f"a leaf must have {n_outputs} numbers")
     require("votes.values", np.isfinite(forest.values), "values must be finite")
     if forest.n_pure:
-        require("votes.values", np.abs(forest.values - 0.5) <= 0.5 + 1e-9, "class shares must be in 0..1")
+        require("votes.values", np.abs(forest.values - 0.5) <= 0.5 + 1e-9, "class fractions must be in 0..1")
     require("votes.sets", forest.sets.shape[1] == SET_WORDS, f"a set must have {SET_WORDS} words")
     shape = (n_trees, bins.n_columns)
     require("votes.gains", forest.gains.shape == shape, f"the shape must be {shape}")

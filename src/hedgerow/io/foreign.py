@@ -68,14 +68,14 @@ _ESTIMATORS = (
     "sklearn.tree._classes.",
 )
 _LOSSES = ("sklearn._loss._loss.", "sklearn.linear_model._sgd_fast.")
-_NEVER = "hedgerow."  # kernels trust the arrays of Hedgerow's models: only codecs may restore them
+_OWN_TYPES = "hedgerow."  # kernels trust the arrays of Hedgerow's models: only codecs may restore them
 _VERSION = "_sklearn_version"  # scikit-learn adds this attribute, and compares it when it is set
 
 
 # --- writing
 
 
-def dumped(found: Any, name: str) -> bytes:
+def dumped(value: Any, name: str) -> bytes:
     """Return the archive of an object.
 
     >>> from sklearn.linear_model import Ridge
@@ -83,9 +83,9 @@ def dumped(found: Any, name: str) -> bytes:
     >>> same
     Ridge(alpha=2.0)
     """
-    skops = _skops(f"{name}={_shown(found)} is an object of another library")
+    skops = _skops(f"{name}={_shown(value)} is an object of another library")
     try:
-        data = canonical(skops.dumps(found))
+        data = canonical(skops.dumps(value))
         _, states = checked(data)
         _refuse_own(states)
         named = {*skops.get_untrusted_types(data=data), *map(type_name, states)}
@@ -93,7 +93,7 @@ def dumped(found: Any, name: str) -> bytes:
             raise ModelFileError("a loaded copy would differ")  # noqa: TRY301 - the same message for all
     except Exception as error:  # whatever the object or skops may raise
         raise ModelFileError(
-            f"{name}={_shown(found)} cannot be saved by skops: {one_line(error)}; use pickle or joblib"
+            f"{name}={_shown(value)} cannot be saved by skops: {one_line(error)}; use pickle or joblib"
         ) from error
     return data
 
@@ -126,11 +126,11 @@ def loaded(data: bytes, name: str, trusted: Collection[str] = ()) -> Any:
     """Return the object of an archive if all its types are known to be safe or are trusted."""
     skops = _skops(f"{name} is an object of another library")
     try:
-        entries, found = checked(data)
-        _refuse_own(found)
-        if all(_is_safe(state) or type_name(state) in trusted for state in found):
-            if _set_version(found):
-                data = packed(entries | {SCHEMA: json.dumps(found[0]).encode("ascii")})
+        entries, states = checked(data)
+        _refuse_own(states)
+        if all(_is_safe(state) or type_name(state) in trusted for state in states):
+            if _set_version(states):
+                data = packed(entries | {SCHEMA: json.dumps(states[0]).encode("ascii")})
             return skops.loads(data, trusted=sorted(_CHECKED.union(trusted)))
     # zipfile, NumPy, skops and scikit-learn may raise anything for damaged contents
     except Exception as error:
@@ -150,7 +150,7 @@ def untrusted_types(data: bytes, name: str) -> set[str]:
 
 
 def _is_safe(state: State) -> bool:
-    """Whether the type of a state is known to be safe with the loader that the state names."""
+    """Return whether the type of a state is known to be safe with the loader that the state names."""
     name, loader = type_name(state), state.get("__loader__")
     module, _, last = name.rpartition(".")
     if loader == "ObjectNode":
@@ -162,19 +162,19 @@ def _is_safe(state: State) -> bool:
     return isinstance(loader, str) and name in _PLAIN.get(loader, ())
 
 
-def _refuse_own(found: list[State]) -> None:
-    own = sorted(type_name(state) for state in found if type_name(state).startswith(_NEVER))
+def _refuse_own(states: list[State]) -> None:
+    own = sorted(type_name(state) for state in states if type_name(state).startswith(_OWN_TYPES))
     if own:
         raise ModelFileError(f"it holds {own[0]}, an object of Hedgerow within an object of another library")
 
 
-def _set_version(found: list[State]) -> bool:
+def _set_version(states: list[State]) -> bool:
     """Set the version of all estimators to the installed one; return whether any had another.
 
     Otherwise scikit-learn would warn for each estimator; `check_versions` warns once.
     """
     installed, changed = json.dumps(_version("scikit-learn")), False
-    for state in found:
+    for state in states:
         content = state.get("content")
         noted = content.get(_VERSION) if isinstance(content, dict) else None
         if isinstance(noted, dict) and noted.get("content") != installed:
@@ -185,7 +185,7 @@ def _set_version(found: list[State]) -> bool:
 def check_versions(versions: Mapping[str, Any], *, foreign: bool) -> None:
     """Check the versions that a file names; warn if its objects are of another version of scikit-learn."""
     expected = {"hedgerow", *(LIBRARIES if foreign else ())}
-    if set(versions) != expected or not all(_is_version(one) for one in versions.values()):
+    if set(versions) != expected or not all(_is_version(version) for version in versions.values()):
         raise ModelFileError(f"versions must name those of {', '.join(sorted(expected))}")
     written, installed = versions.get("scikit-learn"), _version("scikit-learn")
     if written is not None and written != installed:
@@ -223,9 +223,9 @@ def _skops(why: str) -> Any:
         ) from error
 
 
-def _shown(found: Any) -> str:
+def _shown(value: Any) -> str:
     """Return the repr of an object in one line, cut."""
-    text = " ".join(repr(found).split())
+    text = " ".join(repr(value).split())
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 

@@ -85,14 +85,14 @@ def _check_member(name: str, member: Any, spec: MemberSpec, *, is_own: bool) -> 
         names = getattr(member, "feature_names_in_", None)
         same_columns = isinstance(n_features, int | np.integer) and n_features == n_columns
         if names is not None or is_own:
-            found = None if names is None else tuple(np.asarray(names).tolist())
-            same_columns = same_columns and found == spec.names
+            member_names = None if names is None else tuple(np.asarray(names).tolist())
+            same_columns = same_columns and member_names == spec.names
         known_classes = True
         if classes is not None:
-            own = np.asarray(getattr(member, "classes_", classes))
-            known_classes = own.ndim == 1 and set(own.tolist()) <= set(classes.tolist())
-            known_classes = known_classes and len(own) <= len(classes)
-            known_classes = known_classes and (not is_own or own.dtype == classes.dtype)
+            member_classes = np.asarray(getattr(member, "classes_", classes))
+            known_classes = member_classes.ndim == 1 and set(member_classes.tolist()) <= set(classes.tolist())
+            known_classes = known_classes and len(member_classes) <= len(classes)
+            known_classes = known_classes and (not is_own or member_classes.dtype == classes.dtype)
     except Exception as error:  # an object of a file may raise anything
         raise ModelFileError(f"{name} is not a fitted member: {one_line(error)}") from error
     kind = "regressor" if classes is None else "classifier"
@@ -134,10 +134,10 @@ def _predictions(member: Any, spec: MemberSpec) -> list[Callable[[Any, Any], Any
     classes = spec.classes
     if classes is None:
         return [predict_values]
-    found: list[Callable[[Any, Any], Any]] = [lambda one, rows: predict_classes(one, rows, classes)]
+    functions: list[Callable[[Any, Any], Any]] = [lambda member, rows: predict_classes(member, rows, classes)]
     if hasattr(member, "predict_proba"):
-        found.append(lambda one, rows: predict_probabilities(one, rows, classes))
-    return found
+        functions.append(lambda member, rows: predict_probabilities(member, rows, classes))
+    return functions
 
 
 # --- rounds

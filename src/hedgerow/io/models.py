@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT = 1
-TABLE_KIND = "hedgerow table model 1"  # of the card of `hedgerow train`
+TABLE_KIND = "hedgerow table model 1"  # `kind` in the card that `hedgerow train` writes
 _MAX_HEADER = 100 << 20  # bytes of the header of a safetensors file
 
 
@@ -98,7 +98,7 @@ def save(
     The loaded model has the same predictions, to the last bit, and the fitted attributes of the saved one.
     These include fingerprints of the training rows (4 or 8 bytes per row): `hedgerow.theory.certify` returns
     the same bounds for both, and `warm_start` continues either. The file does not hold `n_jobs` and
-    `verbose`, which the loaded model has at their defaults. The seconds in `history_` become NaN. A
+    `verbose`: the loaded model has their defaults. The seconds in `history_` become NaN. A
     `random_state` that is not an integer becomes None; the seed drawn from it is stored. An `oob_score` that
     is a function becomes True.
 
@@ -164,7 +164,7 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     -------
     estimator, TableModel or Cascade
         The fitted model; its predictions are those of the saved one to the last bit. A file of `hedgerow
-        train` gives a `TableModel`, which predicts raw data frames; its `estimator` is the fitted model.
+        train` gives a `TableModel`, which accepts raw data frames; its `estimator` is the fitted model.
 
     Raises
     ------

@@ -67,14 +67,14 @@ def encode(value: Any, name: str) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Mapping):
-        items = [[encode(key, name), encode(one, name)] for key, one in value.items()]
+        items = [[encode(key, name), encode(item, name)] for key, item in value.items()]
         return {"items": sorted(items, key=lambda item: json.dumps(item[0]))}
     if isinstance(value, list) and hasattr(value, "hashes"):
-        return {"grid": [encode(one, name) for one in value]}
+        return {"grid": [encode(edges, name) for edges in value]}
     if isinstance(value, AbstractSet):
-        return sorted((encode(one, name) for one in value), key=lambda one: (type(one).__name__, one))
+        return sorted((encode(item, name) for item in value), key=lambda item: (type(item).__name__, item))
     if isinstance(value, list | tuple | range | np.ndarray) or hasattr(value, "__array__"):
-        return [encode(one, name) for one in value]
+        return [encode(item, name) for item in value]
     raise ModelFileError(
         f"{name} holds {value!r}, a {type(value).__name__}; a model file can hold numbers, strings, None, "
         "and lists, sets, dicts and arrays of them"
@@ -88,13 +88,13 @@ def decode(data: Any, name: str) -> Any:
     {'red': [3, inf], 1: 2.5}
     """
     if isinstance(data, list):
-        return [decode(one, name) for one in data]
+        return [decode(item, name) for item in data]
     if not isinstance(data, dict):
         return data
     if set(data) == {"float"} and data["float"] in ("inf", "-inf", "nan"):
         return float(data["float"])
     if set(data) == {"grid"} and isinstance(data["grid"], list):
-        return as_grid([_edges(decode(one, name), name) for one in data["grid"]])
+        return as_grid([_edges(decode(edges, name), name) for edges in data["grid"]])
     items = data.get("items")
     if set(data) != {"items"} or not isinstance(items, list):
         raise ModelFileError(f"{name} is malformed: {reprlib.repr(data)}")
@@ -180,7 +180,7 @@ CLASSES: dict[str, type[Any]] = {name: getattr(estimators, name) for name in est
 
 
 def is_known_class(estimator: Any) -> bool:
-    """Whether the class of an estimator is one of `CLASSES`, which files name; derived classes are not."""
+    """Return whether the class of an estimator, not a base class of it, is one of `CLASSES`."""
     return CLASSES.get(type(estimator).__name__) is type(estimator)
 
 
@@ -266,17 +266,17 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
     return kind(**parameters)
 
 
-def restore_grids(hashes: RowHashes | None, *found: Any) -> None:
+def restore_grids(hashes: RowHashes | None, *estimators: Any) -> None:
     """Restore the fingerprints of the grids of edges among the parameters of estimators, nested ones too."""
     if hashes is not None:
         kind = type(as_grid([]))
-        for edges in _bin_edges(found):
+        for edges in _bin_edges(estimators):
             if isinstance(edges, kind):
                 edges.hashes = hashes
 
 
-def _bin_edges(found: tuple[Any, ...]) -> Iterator[Any]:
-    for estimator in found:
+def _bin_edges(estimators: tuple[Any, ...]) -> Iterator[Any]:
+    for estimator in estimators:
         if is_known_class(estimator):
             values = estimator.get_params(deep=False)
             yield values.get("bin_edges")

@@ -72,9 +72,9 @@ class Writer:
         self.write_model(model, inner)
         return inner.entries
 
-    def foreign(self, found: Any, name: str) -> dict[str, Any]:
+    def foreign(self, value: Any, name: str) -> dict[str, Any]:
         """Write an object of another library; return its entry."""
-        data = dumped(found, self.prefix + name)
+        data = dumped(value, self.prefix + name)
         number = self.archives.setdefault(data, len(self.archives))
         self.arrays[f"skops.{number}"] = np.frombuffer(data, np.uint8)
         return {"skops": number}
@@ -150,12 +150,12 @@ class Reader:
 
     def _untrusted(self) -> set[str]:
         """Return all types that the user would have to trust, so that one message names them all."""
-        found: set[str] = set()
+        names: set[str] = set()
         for name, array in self.arrays.items():
             if name.startswith("skops.") and array.dtype == np.uint8:
                 with contextlib.suppress(Exception):  # a damaged archive raises its own error
-                    found |= untrusted_types(array.tobytes(), name)
-        return found - self.trusted
+                    names |= untrusted_types(array.tobytes(), name)
+        return names - self.trusted
 
     def refuse_unused(self) -> None:
         """Refuse arrays that no section has read."""
@@ -165,7 +165,7 @@ class Reader:
 
 
 def is_foreign(entries: Any) -> bool:
-    """Whether an entry refers to an object of another library."""
+    """Return whether an entry refers to an object of another library."""
     return isinstance(entries, dict) and set(entries) == {"skops"}
 
 

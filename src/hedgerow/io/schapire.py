@@ -23,7 +23,7 @@ from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.table import Schema
 
-_MAX_DEPTH = 10  # as the estimator has it
+_MAX_DEPTH = 10  # the limit of the estimator
 _SAMPLES = ("sample_0", "sample_1", "sample_2")
 
 

@@ -74,7 +74,7 @@ def read_columns(reader: Reader, estimator: Any) -> tuple[Schema, Any]:
 
 
 def _dtypes(described: dict[str, Any]) -> list[str]:
-    """Return the dtypes by which columns are compared: float64 for numbers, that of the categories else."""
+    """Return the dtypes by which columns are compared: float64, or that of the categories."""
     return ["float64" if column is None else column["dtype"] for column in described["categories"]]
 
 
@@ -106,7 +106,7 @@ def read_count(reader: Reader, name: str, minimum: int, maximum: int) -> int:
 
 def read_strings(reader: Reader, name: str) -> tuple[str, ...]:
     """Read a list of strings."""
-    return tuple(JSON.text(one, name) for one in reader.entry(name, list))
+    return tuple(JSON.text(item, name) for item in reader.entry(name, list))
 
 
 # --- rounds
@@ -128,9 +128,9 @@ def write_rounds(writer: Writer, model: Any, *, verbose_only: tuple[str, ...] = 
 
 
 def _is_random(model: Any) -> bool:
-    """Whether the fit used the seed; if not, any seed gives the same model."""
+    """Return whether the fit used the seed; if not, any seed gives the same model."""
     validated = model.early_stopping is True or model.best_iteration_ is not None
-    members = hasattr(model.model_, "members")  # a learner of another library may be random itself
+    members = hasattr(model.model_, "members")  # a learner of another library may use random numbers
     drawn = validated or members or getattr(model.model_, "n_folds", 1) > 1
     passed = {name: getattr(model, name) for name in _NOT_RANDOM if hasattr(model, name)}
     drawn = drawn or any(value not in _NOT_RANDOM[name] for name, value in passed.items())
@@ -166,7 +166,7 @@ def _read_history(reader: Reader) -> dict[str, list[float]]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a float, or an integer that a float can represent."""
+    """Return whether a value is a float, or an integer that a float can represent."""
     return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
 
@@ -225,8 +225,8 @@ def read_row_fingerprints(reader: Reader, estimator: Any) -> None:
     rule = f"class_counts must be {n_classes} numbers of rows"
     require("row_fingerprints", valid and sum(counts) > 0, rule)
     hashes = _read_hashes(reader, "row_fingerprints")
-    found = RowFingerprints(hashes, np.array(counts, np.int64), weighted)
-    estimator._set_fitted_attributes(row_fingerprints_=found)  # noqa: SLF001
+    fingerprints = RowFingerprints(hashes, np.array(counts, np.int64), weighted)
+    estimator._set_fitted_attributes(row_fingerprints_=fingerprints)  # noqa: SLF001
 
 
 def read_grid_fingerprints(reader: Reader, estimator: Any, *learners: Any) -> None:
@@ -244,26 +244,26 @@ def write_data_fingerprints(writer: Writer, model: Any) -> None:
     """Write the fingerprints of the data of all fits that made a model."""
     writer.entries["data_fingerprints"] = [
         {
-            "n_rows": int(one.n_rows),
-            "n_columns": int(one.n_columns),
-            "X": one.X,
-            "y": one.y,
-            "sample_weight": one.sample_weight,
+            "n_rows": int(fingerprint.n_rows),
+            "n_columns": int(fingerprint.n_columns),
+            "X": fingerprint.X,
+            "y": fingerprint.y,
+            "sample_weight": fingerprint.sample_weight,
         }
-        for one in getattr(model, "data_fingerprints_", ())
+        for fingerprint in getattr(model, "data_fingerprints_", ())
     ]
 
 
 def read_data_fingerprints(reader: Reader) -> tuple[DataFingerprint, ...]:
     """Read the fingerprints of the data of all fits."""
     fits = JSON.items(reader.entries.get("data_fingerprints"), "data_fingerprints", max_length=_MAX_FITS)
-    return tuple(_read_data_fingerprint(one) for one in fits)
+    return tuple(_read_data_fingerprint(item) for item in fits)
 
 
 def _read_data_fingerprint(content: Any) -> DataFingerprint:
     digests = read_digests(content, "data_fingerprints")
     n_rows, n_columns = (
-        JSON.integer(content.get(one), one, 1, _MAX_COUNT) for one in ("n_rows", "n_columns")
+        JSON.integer(content.get(name), name, 1, _MAX_COUNT) for name in ("n_rows", "n_columns")
     )
     return DataFingerprint(n_rows, n_columns, **digests)
 
@@ -277,13 +277,13 @@ def read_digests(content: Any, name: str) -> dict[str, Any]:
         "y": JSON.entry(content, "y", str),
         "sample_weight": JSON.entry(content, "sample_weight", str, type(None)),
     }
-    valid = all(one is None or is_digest(one) for one in digests.values())
+    valid = all(digest is None or is_digest(digest) for digest in digests.values())
     require(name, valid, "a digest must have 64 hexadecimal digits")
     return digests
 
 
 def is_digest(text: str) -> bool:
-    """Whether a string is a SHA-256 in hexadecimal.
+    """Return whether a string is a SHA-256 in hexadecimal.
 
     >>> is_digest("0" * 64), is_digest("")
     (True, False)

@@ -110,15 +110,15 @@ def _without_gaps(data: bytes) -> bytes:
 def _cleaned(value: Any, numbered: Any) -> Any:
     """Return states without their numbers, with canonical names of arrays."""
     if isinstance(value, list):
-        return [_cleaned(one, numbered) for one in value]
+        return [_cleaned(item, numbered) for item in value]
     if not isinstance(value, dict):
         return value
     if not _is_state(value):
-        return {name: _cleaned(one, numbered) for name, one in value.items()}
+        return {name: _cleaned(item, numbered) for name, item in value.items()}
     fields = {name: one for name, one in value.items() if name != "__id__"}
     if isinstance(fields.get("file"), str):
         fields["file"] = numbered(fields["file"])
-    cleaned = {name: _cleaned(one, numbered) for name, one in fields.items()}
+    cleaned = {name: _cleaned(item, numbered) for name, item in fields.items()}
     if cleaned.get("__loader__") == "SetNode":  # its order changes from run to run
         cleaned["content"].sort(key=json.dumps)
     return cleaned
@@ -142,8 +142,8 @@ def checked(data: bytes) -> tuple[Entries, list[State]]:
     schema = JSON.parse(entries[SCHEMA], SCHEMA)
     if not _is_state(schema):
         raise ModelFileError(f"{SCHEMA} must describe an object")
-    found, used = list(_states(schema)), set()
-    for state in found:
+    states, used = list(_states(schema)), set()
+    for state in states:
         if isinstance(file := state.get("file"), str):
             used.add(file)
             suffix = _SUFFIXES.get(str(state.get("__loader__")), "?")
@@ -153,7 +153,7 @@ def checked(data: bytes) -> tuple[Entries, list[State]]:
                 )
     if used != set(entries) - {SCHEMA}:
         raise ModelFileError("an entry of the archive does not belong to any object")
-    return entries, found
+    return entries, states
 
 
 def check_array(data: bytes) -> None:
@@ -193,15 +193,15 @@ def _is_state(value: Any) -> bool:
 def _states(value: Any) -> Iterator[State]:
     """Yield all states of a schema; refuse those that refer to another one."""
     if isinstance(value, list):
-        for one in value:
-            yield from _states(one)
+        for item in value:
+            yield from _states(item)
     elif isinstance(value, dict):
         if not isinstance(value.get("__id__", {}), dict):  # a dict of the user may have that key too
             raise ModelFileError("the objects of an archive must have no numbers")
         if _is_state(value):
             yield value
-        for one in value.values():
-            yield from _states(one)
+        for item in value.values():
+            yield from _states(item)
 
 
 def type_name(state: State) -> str:

@@ -1,7 +1,7 @@
-"""TableModel: a model of `hedgerow train` that predicts raw data frames.
+"""TableModel: a model of `hedgerow train` that predicts from raw data frames.
 
-Such a file has a card with the recipe by which the columns of a table become those of the model: dates become
-numbers, texts become categories.
+The card of such a model has the recipe that makes the columns of the model from those of a table: dates
+become numbers, and texts become categories.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class TableModel:
     Parameters
     ----------
     estimator : fitted estimator
-        It predicts the columns that the recipe makes; `features` returns them.
+        It predicts from the columns that the recipe makes, which `features` returns.
     recipe : hedgerow.datafiles.Recipe
     card : dict
         What `hedgerow train` stored: the training file, the held-out rows, scores, the command.
@@ -89,8 +89,8 @@ class TableModel:
         Parameters
         ----------
         X : pandas or polars DataFrame, or pyarrow Table
-            It has the columns of the training file, in any order and with others; the target is not needed.
-            Dates may be texts, and numbers may be texts.
+            A table with the columns of the training file, in any order. Other columns are ignored, and the
+            target is not needed. Dates and numbers may be texts.
 
         Returns
         -------
@@ -104,11 +104,11 @@ class TableModel:
         return self.recipe.apply_frame(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels, by the threshold of the model if it has one, or numbers; X as for `features`."""
+        """Return labels, by the threshold of the model if it has one, or numbers; X is that of `features`."""
         return np.asarray(self.estimator.predict(self.features(X)))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes, (n_samples, n_classes); X as for `features`."""
+        """Return the probabilities of the classes, (n_samples, n_classes); X is that of `features`."""
         if self.task == "regression":
             raise AttributeError("a regression model has no probabilities")
         return np.asarray(self.estimator.predict_proba(self.features(X)), np.float64)

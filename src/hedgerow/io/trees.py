@@ -2,8 +2,8 @@
 
 The tables BINS and FOREST name the arrays of a file and the attributes that hold them in memory.
 
-A classification tree returns a share for each class. In memory it is one tree per class with the same splits;
-in the file the splits are stored once, and forest.value has the shape (outputs, nodes).
+A classification tree returns a fraction for each class. In memory it is one tree per class with the same
+splits; in the file the splits are stored once, and forest.value has the shape (outputs, nodes).
 """
 
 from typing import Any
@@ -110,7 +110,7 @@ def read_tree(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> N
     check_model(TreeModel(np.zeros(1), bins, first), schema, 1, max_bins=MAX_WIDE_BINS)
     require("forest.value", np.isfinite(values), "values must be finite")
     if classes is not None:
-        require("forest.value", np.abs(values - 0.5) <= 0.5 + 1e-9, "class shares must be in 0..1")
+        require("forest.value", np.abs(values - 0.5) <= 0.5 + 1e-9, "class fractions must be in 0..1")
     model = TreeModel(np.zeros(n_outputs), bins, _copies(first, values))
     estimator._set_model(model, schema, classes)  # noqa: SLF001 - as fit sets them
 

@@ -2,11 +2,11 @@
 
 members           [{"estimator": "GradientBoostingClassifier", "parameters": {...}, ...}, ...]
 member_weights    [0.6, 0.4], of sum 1
-row_fingerprints  of a classifier, see `sections`: of the rows of all members; a member whose own are the same
-                  has null, and gets those of the ensemble when it is read
+row_fingerprints  of a classifier, see `sections`: of the rows of all members; a member with the same
+                  fingerprints has null, and gets those of the ensemble when it is read
 members.0.*       the arrays of member 0
 
-The columns and labels of an ensemble are those of its members; of categories, those of the first.
+The columns and labels of an ensemble are those of its members, and the categories those of the first member.
 """
 
 import copy
@@ -73,13 +73,15 @@ def read_ensemble(reader: Reader) -> Any:
     weights = np.array(sections.read_numbers(reader, "member_weights", len(listed)))
     valid = bool((weights >= 0.0).all()) and abs(ordered_sum(weights) - 1.0) <= _TOLERANCE
     require("member_weights", valid, "they must be at least 0 and of sum 1")
-    members = [reader.model(f"members.{number}", one) for number, one in enumerate(listed)]
+    members = [reader.model(f"members.{number}", entries) for number, entries in enumerate(listed)]
     model = _assembled(kind, members, weights)
     schema, classes = sections.read_columns(reader, model)
-    same = members[0].schema_.to_dict() == schema.to_dict()  # of the others, `of` has compared the names
+    same = (
+        members[0].schema_.to_dict() == schema.to_dict()
+    )  # the names of the other members are checked already
     require("schema", same, "the columns must be those of the first member")
     if classes is not None:
-        same = all(one.classes_.dtype == classes.dtype for one in (model, *members))
+        same = all(member.classes_.dtype == classes.dtype for member in (model, *members))
         require(
             "classes", same and np.array_equal(model.classes_, classes), "they must be those of the members"
         )

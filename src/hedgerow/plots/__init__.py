@@ -1,7 +1,7 @@
 """Displays of fitted models with the interface of scikit-learn: `from_estimator` computes and draws.
 
 A display holds what it draws, so that `plot` can draw it again on other axes. Its figure is `figure_`,
-its axes `ax_`, or `axes_` for several panels. Matplotlib comes with the extra `plots`.
+its axes `ax_`, or `axes_` for several panels. Matplotlib is installed by the extra `plots`.
 """
 
 from hedgerow.optional import require_extra

@@ -111,14 +111,14 @@ class FeatureDisplay(ABC):
 
     @abstractmethod
     def _content(self) -> "PanelContent":
-        """What all panels share."""
+        """Return what all panels share."""
 
     @abstractmethod
     def _draw_panel(self, ax: Any, number: int) -> None:
         """Draw the panel of a feature."""
 
     def _colours(self) -> list[tuple[int, str]]:
-        """The outputs to draw, each with its colour."""
+        """Return the outputs to draw, each with its colour."""
         return list(zip(self.outputs, style.COLOURS, strict=False))
 
     def _draw_legend(self, names: Sequence[str], *, is_new: bool) -> None:
@@ -175,7 +175,7 @@ class FeatureDisplay(ABC):
 
 
 def is_rotated(names: Sequence[str]) -> bool:
-    """Whether names are too long to be side by side below a panel.
+    """Return whether names are too long to be side by side below a panel.
 
     >>> is_rotated(["Rome", "Oslo"]), is_rotated(["a category of a column"] * 2)
     (False, True)

@@ -42,9 +42,9 @@ class BiasVarianceDisplay(Display):
     Parameters
     ----------
     results : list of BiasVariance
-        Of the same loss.
+        Results for the same loss.
     names : list of str
-        Of the bars.
+        Names of the bars.
 
     Examples
     --------
@@ -78,22 +78,22 @@ class BiasVarianceDisplay(Display):
         Parameters
         ----------
         results : dict or sequence of BiasVariance
-            By the names of the bars, or named after the estimators.
+            The keys of a dict name the bars; otherwise the classes of the estimators do.
         ax, legend : as in `plot`
         """
         if isinstance(results, Mapping):
-            names, found = [str(name) for name in results], list(results.values())
+            names, items = [str(name) for name in results], list(results.values())
         else:
-            found = list(results)
+            items = list(results)
             # AdaBoostClassifier as separate words for line breaks
-            names = [re.sub("(?<=[a-z])(?=[A-Z])", " ", getattr(result, "name", "")) for result in found]
-        if not found or not all(isinstance(result, BiasVariance) for result in found):
+            names = [re.sub("(?<=[a-z])(?=[A-Z])", " ", getattr(result, "name", "")) for result in items]
+        if not items or not all(isinstance(result, BiasVariance) for result in items):
             raise ValueError(f"results={results!r} is not allowed: it must hold one or more BiasVariance")
-        sums = {(result.loss, *(name for _, _, name in result.sum_of_terms)) for result in found}
+        sums = {(result.loss, *(name for _, _, name in result.sum_of_terms)) for result in items}
         if len(sums) > 1:
             kinds = "; ".join(sorted(f"{loss}: {', '.join(terms)}" for loss, *terms in sums))
             raise ValueError(f"results are of different kinds ({kinds}): they must be of one kind")
-        return cls(found, names).plot(ax, legend=legend)
+        return cls(items, names).plot(ax, legend=legend)
 
     @classmethod
     def from_estimators(
@@ -111,7 +111,7 @@ class BiasVarianceDisplay(Display):
         Parameters
         ----------
         estimators : dict or sequence of estimators
-            By the names of the bars, or named after their classes.
+            The keys of a dict name the bars; otherwise the classes do.
         sampler
             As in `hedgerow.theory.bias_variance`.
         ax, legend : as in `plot`
@@ -125,9 +125,9 @@ class BiasVarianceDisplay(Display):
             return bias_variance(estimator, sampler, random_state=random_state, **options)
 
         if isinstance(estimators, Mapping):
-            found = {name: measure(one) for name, one in estimators.items()}
-            return cls.from_results(found, ax=ax, legend=legend)
-        return cls.from_results([measure(one) for one in estimators], ax=ax, legend=legend)
+            results = {name: measure(estimator) for name, estimator in estimators.items()}
+            return cls.from_results(results, ax=ax, legend=legend)
+        return cls.from_results([measure(estimator) for estimator in estimators], ax=ax, legend=legend)
 
     def _figure_size(self) -> tuple[float, float]:
         return max(3.6, 1.15 * len(self.names) + 0.9), 3.4
@@ -146,7 +146,7 @@ class BiasVarianceDisplay(Display):
         ax.set_xticks(range(len(self.names)), wrapped)
         ax.tick_params(axis="x", length=0)
         text.name_axes(ax, "", _AXES[self.results[0].loss])
-        # in place of the x label, of which there is none
+        # in place of the x label, which is not used
         self._legend_shift = 1.35 * style.TICK_SIZE * (max(name.count("\n") for name in wrapped) - 1)
         return self._legend()
 

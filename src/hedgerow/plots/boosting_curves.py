@@ -18,14 +18,14 @@ _EARLY = (5, 100)  # rounds whose margins are drawn before the last
 _DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5)), (0, (3, 1.5)), (0, (1, 1.2)))  # from the last round back
 _MAX_ROWS = 14  # rows whose names fit beside the curves of their weights
 _QUANTILES = (0.05, 0.5, 0.95)  # of the weights of all other rows
-_MIN_WEIGHT = 1e-6  # of the y axis, relative to the largest: easy rows soon have no weight
+_MIN_WEIGHT = 1e-6  # of the y axis, relative to the largest: the weights of easy rows soon approach 0
 
 
 @dataclass(eq=False)
 class MarginDistributionDisplay(Display):
     """The cumulative distribution of the margins of some rows, after several rounds.
 
-    Make it with `from_estimator`. The margin of a row is the share of the votes for its label less that for
+    Make it with `from_estimator`. The margin of a row is the share of the votes for its label minus that for
     the strongest other class: above 0 the prediction is correct, at 1 all votes agree. Boosting continues to
     increase small margins after the training error is 0.
 
@@ -65,7 +65,7 @@ class MarginDistributionDisplay(Display):
         Parameters
         ----------
         model : fitted classifier
-            With `staged_margins(X, y)`, or only `margins(X, y)`, which gives one curve.
+            A model with `staged_margins(X, y)`; one with only `margins(X, y)` has one curve.
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             Usually the training set.
         rounds : sequence of int, or None
@@ -122,7 +122,7 @@ class MarginDistributionDisplay(Display):
 
 
 def _read_rounds(rounds: Any, n_rounds: int) -> list[int]:
-    """The rounds to draw, in increasing order.
+    """Return the rounds to draw, in increasing order.
 
     >>> _read_rounds(None, 1000), _read_rounds(None, 30), _read_rounds([30, 2], 30)
     ([5, 100, 1000], [5, 30], [2, 30])
@@ -143,8 +143,8 @@ class WeightPathsDisplay(Display):
     """The weights of some training rows after every round, in units of 1 / n.
 
     Make it with `from_estimator`. The weight is 1 on average. Rows that no round classifies correctly, such
-    as those with a wrong label, get large weights. With 60 rounds and more, a pale line is the weight and a
-    strong one its geometric mean over some rounds.
+    as those with a wrong label, get large weights. With 60 rounds and more, a pale line is the weight, and
+    a strong line its geometric mean over several rounds.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class WeightPathsDisplay(Display):
         Parameters
         ----------
         model : fitted classifier
-            Of the AdaBoost family, with `staged_sample_weights` and `outlier_scores`.
+            A model of the AdaBoost family, with `staged_sample_weights` and `outlier_scores`.
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             The training set.
         rows : sequence of int, dict from names to int, or None
@@ -253,7 +253,7 @@ class WeightPathsDisplay(Display):
 
 
 def _window(n_rounds: int) -> int:
-    """Number of rounds that a line is the mean of, since weights change with every round.
+    """Return the number of rounds that a line averages, since weights change with every round.
 
     >>> _window(30), _window(100), _window(1000)
     (1, 5, 41)
@@ -262,7 +262,7 @@ def _window(n_rounds: int) -> int:
 
 
 def _running_mean(paths: Floats, width: int) -> Floats:
-    """The mean of `width` rounds around each, of fewer at the ends.
+    """Return the mean of `width` rounds around each, of fewer at the ends.
 
     >>> _running_mean(np.array([[1.0, 2.0, 6.0, 4.0]]), 3)
     array([[1.5, 3. , 4. , 5. ]])
@@ -273,7 +273,7 @@ def _running_mean(paths: Floats, width: int) -> Floats:
 
 
 def _read_rows(rows: Any, n: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Numbers and names of the rows to draw."""
+    """Return numbers and names of the rows to draw."""
     is_named = isinstance(rows, Mapping)
     passed: list[Any] = list(rows.values()) if is_named else np.ravel(np.asarray(rows, dtype=object)).tolist()
     if not all(map(integer(0, n - 1).test, passed)) or not 0 < len(passed) <= _MAX_ROWS:

@@ -29,7 +29,7 @@ Limits = tuple[float, float]
 
 _GRID = 240  # points of the grid of a region in either direction
 _MAX_OUTLINED = 40  # points around which rings and outlines help; more of them hide one another
-_MAX_ROUNDS = 7  # of rounds=None: two rows of four panels, with the last
+_MAX_ROUNDS = 7  # with rounds=None: two rows of four panels, one for all rounds together
 _PALE_VERMILLION, _PALE_BLUE = "#FBE6D8", "#D8E9F4"
 
 
@@ -59,7 +59,7 @@ class BoostingRoundsDisplay:
     decisions : int64 array of shape (n_samples,)
         Predictions of all rounds together.
     regions : int64 array of shape (rounds + 1, 240, 240)
-        Predictions of the learners, and at the end of all rounds together, on a grid over the limits.
+        Predictions of the learners and, as the last entry, of all rounds together, on a grid over the limits.
     limits : ((x_low, x_high), (y_low, y_high))
 
     Examples
@@ -240,7 +240,7 @@ class BoostingRoundsDisplay:
 
 
 def _limits(values: Floats) -> Limits:
-    """From a little below to a little above the values."""
+    """Return limits a little below and a little above the values."""
     low, high = float(values.min()), float(values.max())
     margin = 0.1 * (high - low) or 1.0
     return low - margin, high + margin
@@ -251,7 +251,7 @@ _VOTING = {name: rule for name, rule in RULES.items() if rule.reweight is VoteRu
 
 
 def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
-    """The learners, their weights as reported by the estimator, and the a_t above."""
+    """Return the learners, their weights as reported by the estimator, and the weights a_t (see above)."""
     check_is_fitted(estimator)
     kind = type(estimator).__name__
     for attribute in ("classes_", "estimators_", "estimator_weights_"):
@@ -266,7 +266,9 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
             f"algorithm={algorithm!r} is not allowed: its weights do not follow from votes; it must be "
             f"{' or '.join(map(repr, _VOTING))}"
         )
-    if getattr(estimator, "cost", "exponential") != "exponential":  # AnyBoost weighs by its cost's slope
+    if (
+        getattr(estimator, "cost", "exponential") != "exponential"
+    ):  # AnyBoost weights rows by the slope of its cost
         raise ValueError(f"cost={estimator.cost!r} is not allowed: it must be 'exponential', as in AdaBoost")
     learners = list(estimator.estimators_)
     if not learners:
@@ -276,7 +278,7 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
 
 
 def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, max_rounds: int) -> list[int]:
-    """Numbers of the rounds to draw, from 1; None for all of them, up to `max_rounds`.
+    """Return numbers of the rounds to draw, from 1; None for all of them, up to `max_rounds`.
 
     >>> read_rounds(None, 50, 7), read_rounds(2, 50, 7), read_rounds([1, 50], 50, 7)
     ([1, 2, 3, 4, 5, 6, 7], [1, 2], [1, 50])
@@ -294,7 +296,7 @@ def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, max_rounds: i
 
 
 def read_points(X: Any) -> tuple[Floats, list[str]]:
-    """Points in the plane, and the names of the two axes."""
+    """Return points in the plane, and the names of the two axes."""
     names = ["x₀", "x₁"]
     if nw.dependencies.is_into_dataframe(X):
         names = list(nw.from_native(X).columns)
@@ -309,7 +311,7 @@ def read_points(X: Any) -> tuple[Floats, list[str]]:
 
 
 def read_weights(sample_weight: Any, n_points: int) -> Floats:
-    """The weights that boosting starts with, in sum 1."""
+    """Return the weights that boosting starts with; their sum is 1."""
     if sample_weight is None:
         return np.full(n_points, 1 / n_points)
     weights: Floats = np.asarray(sample_weight, dtype=np.float64)
@@ -319,7 +321,7 @@ def read_weights(sample_weight: Any, n_points: int) -> Floats:
 
 
 def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any]) -> Integers:
-    """Predictions of a classifier at some points, -1 or +1; it gets a data frame if `like` is one."""
+    """Return predictions of a classifier at some points, -1 or +1; it gets a data frame if `like` is one."""
     rows: Any = points
     if hasattr(voter, "feature_names_in_") and nw.dependencies.is_into_dataframe(like):
         frame = nw.from_native(like)
@@ -329,12 +331,12 @@ def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any]) -> 
 
 
 def follow_weights(first: Floats, y: Integers, votes: Integers, alphas: Floats) -> Floats:
-    """Weights of the points at the start of each round, (rounds, points)."""
+    """Return weights of the points at the start of each round, (rounds, points)."""
     weights = np.empty(votes.shape)
-    now = first
+    current = first
     for t, vote in enumerate(votes):
-        weights[t] = now
+        weights[t] = current
         if np.any(vote != y):  # a perfect learner ends the rounds, and its weight may be infinite
-            now = now * np.exp(-alphas[t] * y * vote)
-            now /= now.sum()
+            current = current * np.exp(-alphas[t] * y * vote)
+            current /= current.sum()
     return weights

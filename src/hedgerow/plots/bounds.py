@@ -1,4 +1,4 @@
-"""Bounds of errors: which can be drawn for a model, their values, and the bars of a certificate.
+"""Bounds of errors: those that apply to a model, their values, and the bars of a certificate.
 
 Bounds of the training error: "training", the product of the normalizers that the model recorded, and
 "exponential", exp(-2 sum of squared edges). Bounds of the test error, with probability 1 - delta: "vc",
@@ -38,7 +38,7 @@ TEST_BOUNDS = (*CLASS_BOUNDS, "trees", "schapire", "gao_zhou")
 
 _BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
 _VOTING = tuple(name for name, rule in RULES.items() if rule.prediction_type == "classes")
-_SLACK = 1 + 1e-9  # of two sums in another order
+_SLACK = 1 + 1e-9  # for two sums that are added in another order
 # Label, colour and dashes of each bound, the same in every display. Dashes of lines that coincide alternate.
 BOUND_STYLES: dict[str, tuple[str, str, Any]] = {
     "training": ("∏ Z ≥ training error", "#56B4E9", (0, (4, 4))),
@@ -54,7 +54,7 @@ _MARGIN_ROUNDS = 40  # at which bounds by margins are computed: tens of millisec
 
 
 def read_names(bounds: Any, allowed: Sequence[str]) -> tuple[list[str], bool]:
-    """The requested names, in the order of `allowed`, and whether they were requested by name."""
+    """Return the requested names, in the order of `allowed`, and whether they were requested by name."""
     if bounds is None:
         return [], True
     if isinstance(bounds, str) and bounds == "all":
@@ -75,7 +75,7 @@ def read_names(bounds: Any, allowed: Sequence[str]) -> tuple[list[str], bool]:
 def training_bounds(
     model: Any, names: Sequence[str], train_error: Floats, *, by_name: bool
 ) -> dict[str, Floats]:
-    """The requested `TRAINING_BOUNDS` that hold for a fitted model, (rounds,) each."""
+    """Return the requested `TRAINING_BOUNDS` that hold for a fitted model, (rounds,) each."""
     kind = type(model).__name__
     product = np.asarray(getattr(model, "training_error_bound_", np.nan), dtype=np.float64)
     edges = np.asarray(getattr(model, "edges_", np.nan), dtype=np.float64)
@@ -83,8 +83,8 @@ def training_bounds(
     exponential = exponential_bound(edges) if is_recorded and not np.any(np.isnan(edges)) else 0.0 * product
     reason = ""
     if is_recorded and np.any(train_error > _SLACK * product):
-        reason = "it is of other rows or of sample weights: the error on these rows is larger"
-    # The exponential bound follows from the product below it, which shrunken steps exceed.
+        reason = "it is for other rows or for sample weights: the error on these rows is larger"
+    # The exponential bound holds if it is not below the product, which shrunken steps increase.
     full_steps = is_recorded and bool(np.all(product <= _SLACK * exponential))
     reasons = {
         "training": reason if is_recorded else f"{kind} has no training_error_bound_ as fitted",
@@ -97,8 +97,8 @@ def training_bounds(
     return {name: values[name] for name in _applicable(names, reasons, by_name)}
 
 
-def class_names(model: Any, names: Sequence[str], n_classes: int, *, by_name: bool) -> list[str]:
-    """The requested `CLASS_BOUNDS` that hold for a model, fitted or not."""
+def class_bound_names(model: Any, names: Sequence[str], n_classes: int, *, by_name: bool) -> list[str]:
+    """Return the requested `CLASS_BOUNDS` that hold for a model, fitted or not."""
     return _applicable(names, dict.fromkeys(CLASS_BOUNDS, why_no_votes_of_stumps(model, n_classes)), by_name)
 
 
@@ -111,7 +111,7 @@ def error_bounds(
     by_name: bool,
     test: Any = None,
 ) -> dict[str, Floats]:
-    """The requested `TEST_BOUNDS` of a fitted model, (rounds,): deviations, or values by margins."""
+    """Return the requested `TEST_BOUNDS` of a fitted model, (rounds,): deviations, or values by margins."""
     weak, reasons = hypothesis_class_of(model), dict.fromkeys(TEST_BOUNDS, "")
     if isinstance(weak, str):
         reasons = dict.fromkeys(TEST_BOUNDS, weak)
@@ -119,34 +119,34 @@ def error_bounds(
         reasons["trees" if weak.is_stumps else "stumps"] = f"the trees have up to {weak.n_leaves} leaves"
         few = f"it requires 5 rows, and there are {len(rows[1])}" if len(rows[1]) < 5 else ""
         reasons["schapire"] = reasons["gao_zhou"] = why_not_fixed(model, weak) or few
-    kept = _applicable(names, reasons, by_name)
-    if isinstance(weak, str) or not kept:
+    applicable = _applicable(names, reasons, by_name)
+    if isinstance(weak, str) or not applicable:
         return {}
     missing = has_missing(model, rows[0]) or (test is not None and has_missing(model, test))
     rounds = np.arange(1, int(model.n_estimators_) + 1)
-    of_class = [name for name in kept if name not in _BY_MARGINS]
+    of_class = [name for name in applicable if name not in _BY_MARGINS]
     found = deviations(
         of_class, len(rows[1]), weak.n_columns, rounds, delta, missing=missing, leaves=weak.n_leaves
     )
-    by_margins = [name for name in kept if name in _BY_MARGINS]
+    by_margins = [name for name in applicable if name in _BY_MARGINS]
     return found | (_margin_bounds(model, by_margins, rows, weak.size, delta) if by_margins else {})
 
 
 def _margin_bounds(
     model: Any, names: Sequence[str], rows: tuple[Any, NDArray[Any]], size: int, delta: float
 ) -> dict[str, Floats]:
-    """Bounds by margins at some of the rounds, NaN at the others."""
+    """Return bounds by margins at some of the rounds, NaN at the others."""
     n_rounds = int(model.n_estimators_)
     chosen = set(np.unique(np.geomspace(1, n_rounds, _MARGIN_ROUNDS).round().astype(np.int64)).tolist())
-    found = {name: np.full(n_rounds, np.nan) for name in names}
+    values = {name: np.full(n_rounds, np.nan) for name in names}
     for n, margins in enumerate(model.staged_margins(*rows), 1):
         for name in names if n in chosen else ():
-            found[name][n - 1] = _BY_MARGINS[name](margins, size, delta).value
-    return found
+            values[name][n - 1] = _BY_MARGINS[name](margins, size, delta).value
+    return values
 
 
 def why_no_votes_of_stumps(model: Any, n_classes: int) -> str:
-    """Why bounds for votes of stumps do not apply to a model; empty if they do."""
+    """Return why bounds for votes of stumps do not apply to a model; empty if they do."""
     kind = type(model).__name__
     if not isinstance(model, AdaBoostClassifier | AnyBoostClassifier):
         return f"it is for votes of stumps, and {kind} is not an AdaBoost of this library"
@@ -168,13 +168,13 @@ def why_no_votes_of_stumps(model: Any, n_classes: int) -> str:
 
 
 def _applicable(names: Sequence[str], reasons: dict[str, str], by_name: bool) -> list[str]:
-    """The names without a reason against them; ValueError for one that was requested by name."""
+    """Return the names without a reason against them; raise if a name with a reason was requested."""
     known = [name for name in names if name in reasons]
     for name in known if by_name else ():
         if reasons[name]:
             raise ValueError(
                 f"the bound {name!r} does not apply: {reasons[name]}; bounds='all' draws those that apply, "
-                "bounds=None none"
+                "bounds=None draws none"
             )
     return [name for name in known if not reasons[name]]
 
@@ -182,7 +182,7 @@ def _applicable(names: Sequence[str], reasons: dict[str, str], by_name: bool) ->
 def deviations(
     names: Sequence[str], m: Any, n_columns: int, rounds: Any, delta: float, *, missing: bool, leaves: int = 2
 ) -> dict[str, Floats]:
-    """The deviation that each bound of the class adds to the training error of m rows."""
+    """Return the deviation that each bound of the class adds to the training error of m rows."""
     of_trees = tree_vc_dimension(n_columns, leaves, missing=missing)
     d = stump_vc_dimension(n_columns, missing=missing) if leaves == 2 else of_trees
     # D is for T, d >= 3. Fewer rounds are a vote of three, some without weight; a larger d is also a bound.
@@ -196,7 +196,7 @@ def deviations(
 
 
 def has_missing(model: Any, X: Any) -> bool:
-    """Whether a table has values that are missing for a fitted model of this library."""
+    """Return whether a table has values that are missing for a fitted model of this library."""
     table = read_table(X, schema=model.schema_, estimator_name=type(model).__name__)
     step = max(1, 2**22 // max(1, _num_features(X)))
     return any(

@@ -16,7 +16,7 @@ from hedgerow.vision.images import as_grey
 from hedgerow.vision.model import LBP, CascadeModel
 
 _ALLOWED = {"n_features": integer(1, 24)}
-_A_ROW = 8  # maximum of features in a row
+_MAX_PER_ROW = 8  # features
 _FEATURE_SIZE, _STAGES_SIZE = 1.45, (2.9, 2.5)  # inches
 _FINE = 12  # points per pixel and axis of drawn features: enough for tilted edges
 _UNIFORM_GREY = 150.0
@@ -28,9 +28,9 @@ _RATES = ("hit_rate", "false_alarm", "pass_rate")
 class CascadeDisplay:
     """The first features of a cascade, the rates of its stages, and their trees.
 
-    Made by `from_estimator`. Products start at 1 before the first stage. The measured share is that of all
-    windows of training images that were scanned in mining. It can differ from the product: the detector
-    rejects windows of low contrast, and training images differ from validation images.
+    Make it with `from_estimator`. Products start at 1 before the first stage. The measured share is that
+    of all windows of training images that were scanned in mining. It can differ from the product: the
+    detector rejects windows of low contrast, and training images differ from validation images.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ class CascadeDisplay:
         """
         n_features, n_stages_panels = len(self.rects), 1 if self.hit_rates is None else 3
         self.figure_, self.axes_ = _layout(ax, n_features, n_stages_panels)
-        for number, one in enumerate(self.axes_[:n_features]):
-            self._draw_feature(one, number)
-        for one in self.axes_[n_features:]:
-            style.style_axes(one)
+        for number, panel in enumerate(self.axes_[:n_features]):
+            self._draw_feature(panel, number)
+        for panel in self.axes_[n_features:]:
+            style.style_axes(panel)
         if self.total_hit_rates is not None and self.total_false_alarms is not None:
             self._draw_hits(self.axes_[n_features], self.total_hit_rates)
             self._draw_false_alarms(self.axes_[n_features + 1], self.total_false_alarms)
@@ -249,7 +249,7 @@ class CascadeDisplay:
 def feature_signs(
     kind: str, rects: Any, weights: Any, *, tilted: bool, window: tuple[int, int], fine: int = 1
 ) -> NDArray[np.int8]:
-    """Which points of a window a feature adds (1), subtracts (-1) or ignores (0), (fine * h, fine * w).
+    """Return 1, -1 or 0 for points of a window that a feature adds, subtracts or ignores, (fine h, fine w).
 
     The feature is as in `hedgerow.vision.model`; the centre of an LBP grid is 1, its neighbours are -1.
 
@@ -306,7 +306,7 @@ def _mean(mean: Any, window: tuple[int, int]) -> Floats | None:
 
 def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
     """Return the figure and its axes: rows of features above a row for the stages."""
-    n_columns = style.even_columns(_A_ROW, max(1, n_features))
+    n_columns = style.even_columns(_MAX_PER_ROW, max(1, n_features))
     n_rows = -(-n_features // n_columns)
     n_panels = n_features + n_stages_panels
     passed = style.passed_axes(ax)

@@ -194,7 +194,7 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
         Parameters
         ----------
         estimator : fitted classifier
-            With `predict_proba`.
+            A classifier with `predict_proba`.
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             Test rows.
         n_bins : int
@@ -219,13 +219,13 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
         `y_prob` are those of the second of two classes, or of all classes; `n_bins` and `ax` are as in
         `from_estimator`, and the others as in `RocCurveDisplay.from_predictions`.
         """
-        classes, codes, found = read_predictions(y_true, y_prob, labels)
-        if found.min() < 0 or found.max() > 1:
+        classes, codes, probabilities = read_predictions(y_true, y_prob, labels)
+        if probabilities.min() < 0 or probabilities.max() > 1:
             raise ValueError(
-                f"probabilities from {found.min():.4g} to {found.max():.4g} are not allowed: they must be "
-                "from 0 to 1"
+                f"probabilities from {probabilities.min():.4g} to {probabilities.max():.4g} are not allowed: "
+                "they must be from 0 to 1"
             )
-        return cls._make(found, codes, classes, n_bins).plot(ax)
+        return cls._make(probabilities, codes, classes, n_bins).plot(ax)
 
     @classmethod
     def _make(cls, probabilities: Floats, codes: Integers, classes: list[Any], n_bins: int) -> Self:
@@ -288,7 +288,7 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
 
 
 def _equal_counts(values: Floats, n_bins: int) -> NDArray[np.intp]:
-    """The bin of each value: bins have about equal counts, none is empty, equal values are together.
+    """Return the bin of each value: bins have about equal counts, none is empty, equal values are together.
 
     >>> _equal_counts(np.array([0.1, 0.1, 0.1, 0.4, 0.9]), 2)
     array([0, 0, 0, 1, 1])
@@ -300,7 +300,7 @@ def _equal_counts(values: Floats, n_bins: int) -> NDArray[np.intp]:
 
 
 def _clopper_pearson(hits: Integers, n_rows: Integers) -> tuple[Floats, Floats]:
-    """Ends of the exact intervals of binomial shares."""
+    """Return ends of the exact intervals of binomial shares."""
     tail = (1.0 - _CONFIDENCE) / 2
     counts = list(zip(hits.tolist(), n_rows.tolist(), strict=True))
     low = np.array([1.0 - holdout_bound(n - k, n, tail) for k, n in counts])

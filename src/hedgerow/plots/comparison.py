@@ -68,20 +68,20 @@ class ScoresDisplay(Display):
         if isinstance(comparison, Comparison):
             known = [metric for row in comparison.rows for metric in row.scores]
             metric = metric or next(iter(known), "")
-            found = {row.title: row.scores[metric] for row in comparison.rows if metric in row.scores}
+            scores = {row.title: row.scores[metric] for row in comparison.rows if metric in row.scores}
         elif isinstance(comparison, Choice):
             known = [metric for trial in comparison.ranked for metric in trial.scores]
             metric = metric or comparison.metric
-            found = _best_trials(comparison, metric)
+            scores = _best_trials(comparison, metric)
         else:
             kind = type(comparison).__name__
             raise TypeError(f"comparison must be the result of compare or choose; got a {kind}")
         if not known:
             raise ValueError("no method has a score: there is nothing to draw")
-        if not found:
+        if not scores:
             allowed = list_some([*dict.fromkeys(known)])
             raise ValueError(f"metric={metric!r} is not allowed: it must be one of {allowed}")
-        return cls.from_scores(found, metric, ax=ax)
+        return cls.from_scores(scores, metric, ax=ax)
 
     @classmethod
     def from_scores(cls, scores: MeanScores, metric: str, *, ax: Any = None) -> Self:
@@ -112,7 +112,7 @@ class ScoresDisplay(Display):
         return 4.6 + 0.065 * longest, 0.8 + 0.29 * max(len(self.names), 2)
 
     def _format(self, mean: float, spread: float) -> str:
-        """Format a value, rounded to the digit of its error; of shares in per cent."""
+        """Format a value, rounded to the digit of its error; shares are in per cent."""
         if not spread > 0:
             return labels.percent(mean) if self.is_share else labels.minus(format_number(mean))
         factor = 100.0 if self.is_share else 1.0
@@ -139,13 +139,13 @@ class ScoresDisplay(Display):
 
 
 def _best_trials(choice: Choice, metric: str) -> MeanScores:
-    """The best trial of each method; the spread is known for the metric of the choice, and 0 for others."""
-    found: MeanScores = {}
+    """Return the score of the best trial of a method; spreads are 0 except for the metric of the choice."""
+    scores: MeanScores = {}
     for trial in choice.ranked:
-        if metric in trial.scores and trial.title not in found:
+        if metric in trial.scores and trial.title not in scores:
             spread = trial.spread if metric == choice.metric and trial.spread is not None else 0.0
-            found[trial.title] = (trial.scores[metric], spread)
-    return found
+            scores[trial.title] = (trial.scores[metric], spread)
+    return scores
 
 
 @dataclass(eq=False)

@@ -44,7 +44,8 @@ class ErrorRoundsDisplay(RoundsDisplay):
     n_rows : int
         Rows of the training set.
     chance : float
-        The error of predicting the most frequent class of the test set, or of the training set without one.
+        The error of predicting the most frequent class of the test set or, if there is none, of the training
+        set.
 
     Examples
     --------
@@ -86,17 +87,18 @@ class ErrorRoundsDisplay(RoundsDisplay):
         Parameters
         ----------
         model : fitted classifier
-            With `staged_predict`: of the AdaBoost family, or gradient boosting.
+            A model with `staged_predict`, of the AdaBoost family or gradient boosting.
         X_train, y_train : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
             The training set.
         X_test, y_test : likewise, optional
             The test set.
         bounds : None, "auto", "all", str or sequence of str
-            Of the training error: "training", the model's `training_error_bound_`, and "exponential",
-            exp(-2 Σ γ²). Of the test error, for votes of stumps or trees and two classes, training error plus
-            a deviation: "vc" by the VC dimension of the vote, "growth" by its growth function, "stumps" or
-            "trees" by their number; by margins "schapire" and "gao_zhou", if the learner has `bin_edges`.
-            "all" draws those that apply to the model, "auto" is "training" if the model has it, else None.
+            Bounds of the training error are "training", the model's `training_error_bound_`, and
+            "exponential", exp(-2 Σ γ²). Bounds of the test error, for votes of stumps or trees and two
+            classes, are the training error plus a deviation: "vc" by the VC dimension of the vote, "growth"
+            by its growth function, "stumps" or "trees" by their number. "schapire" and "gao_zhou" use the
+            margins, if the learner has `bin_edges`. "all" draws all that apply to the model; "auto" is
+            "training" if the model has it, otherwise None.
         delta : float
             The bounds of the test error hold with probability 1 - delta, for any one number of rounds.
         log_rounds, ax : as in `plot`
@@ -151,7 +153,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
         return self._draw_with_bounds() if self.bounds else self._draw_without_bounds()
 
     def _draw_with_bounds(self) -> Legend:
-        """Logarithmic axis: all curves, and a mark where the training error becomes 0."""
+        """Draw all curves on a logarithmic axis, and a mark where the training error becomes 0."""
         errors = np.concatenate([self.train_error, [] if self.test_error is None else self.test_error])
         # errors of 0 are drawn at half of the smallest positive error
         zero, highest = 0.5 * float(errors[errors > 0].min(initial=1.0)), float(errors.max())
@@ -175,7 +177,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
         return labels.shade_vacuous(self.ax_, self.chance) if is_of_class else ([], [])
 
     def _draw_without_bounds(self) -> Legend:
-        """Linear axis: both errors, with marks on the test error after the training error is 0."""
+        """Draw both errors on a linear axis, with marks on the test error after the training error is 0."""
         self._draw_line(self.train_error, "training error", style.BLUE)
         start = self.zero_from
         if self.test_error is not None:
@@ -204,7 +206,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
 
 
 def chance_error(y: NDArray[Any]) -> float:
-    """The error of predicting the most frequent class.
+    """Return the error of predicting the most frequent class.
 
     >>> chance_error(np.array(["a", "a", "b", "a"]))
     0.25
@@ -213,5 +215,5 @@ def chance_error(y: NDArray[Any]) -> float:
 
 
 def _errors(model: Any, X: Any, y: NDArray[Any]) -> Floats:
-    """The error rate after every round."""
+    """Return the error rate after every round."""
     return np.array([np.mean(predicted != y) for predicted in model.staged_predict(X)], dtype=np.float64)

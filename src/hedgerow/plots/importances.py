@@ -83,7 +83,7 @@ class ImportancesDisplay(Display):
         ----------
         model : fitted classifier or regressor
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,), optional
-            For "permutation": test rows.
+            Test rows, required for "permutation".
         method : "split", "permutation" or None
             "split" uses the model's `feature_importances_`. "permutation" permutes one column at a time and
             measures the change of the Brier score of a classifier (of the accuracy, if it has no
@@ -93,7 +93,8 @@ class ImportancesDisplay(Display):
         n_repeats : int
             Permutations per column.
         max_rows, random_state : int
-            Largest number of rows; of more, a random sample is used. The seed of sample and permutations.
+            A random sample of `max_rows` rows is used if there are more. `random_state` is the seed of the
+            sample and of the permutations.
         ax : as in `plot`
 
         References
@@ -157,13 +158,13 @@ class ImportancesDisplay(Display):
         labels.value_axis(ax.xaxis, is_share=is_share)
         decimals = max(0, math.ceil(2.3 - math.log10(np.abs(values).max() or 1.0)))
         for number, (value, end) in enumerate(zip(values, np.maximum(values + spreads, 0.0), strict=True)):
-            # + 0.0: what rounds to zero has no sign
+            # + 0.0: a number that is rounded to zero has no sign
             text = labels.share(value) if is_share else f"{round(value, decimals) + 0.0:.{decimals}f}"
             labels.write_right_of(ax, labels.minus(text), (end, number))
 
 
 def _decreases(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: int) -> tuple[Floats, str]:
-    """Decreases of the score with a permuted column, (n_columns, n_repeats), and their description."""
+    """Return decreases of the score with a permuted column, (n_columns, n_repeats), and their description."""
     score, measure = _scorer(model, y)
     whole_score = score(inputs.native(table))
     n_rows, n_columns = table.shape
@@ -176,7 +177,7 @@ def _decreases(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: in
 
 
 def _scorer(model: Any, y: NDArray[Any]) -> tuple[Callable[[Any], float], str]:
-    """A function that scores the model on a table, higher is better, and its description."""
+    """Return a function that scores the model on a table, higher is better, and its description."""
     if not hasattr(model, "classes_"):
         if np.ptp(np.asarray(y, dtype=np.float64)) == 0:
             raise ValueError("y holds one value only: R² requires at least two")

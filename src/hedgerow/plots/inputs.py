@@ -33,10 +33,10 @@ def as_table(X: Any) -> Any:
         frame = as_frame(X)
         if frame is not None:
             return frame
-    found = np.asarray(X)
-    if found.ndim != 2 or not found.size:
-        raise ValueError(f"X of shape {found.shape} is not allowed: it must be a table with rows and columns")
-    return found
+    array = np.asarray(X)
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"X of shape {array.shape} is not allowed: it must be a table with rows and columns")
+    return array
 
 
 def native(table: Any) -> Any:
@@ -63,7 +63,7 @@ def with_column_from(table: Any, column: int, rows: Integers) -> Any:
 
 
 def names_of(model: Any, X: Any, n_columns: int) -> list[str]:
-    """Names of the columns: those of the fit, those of X, or numbers."""
+    """Return names of the columns: those of the fit, those of X, or numbers."""
     names = getattr(model, "feature_names_in_", None)
     if names is None and X is not None:
         names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow, or other data frames
@@ -74,7 +74,7 @@ def names_of(model: Any, X: Any, n_columns: int) -> list[str]:
 
 
 def values_of(model: Any, table: Any) -> tuple[Floats, Sequence[NDArray[Any] | None]]:
-    """Numbers of all columns with NaN for missing, and the categories of the categorical columns."""
+    """Return numbers of all columns with NaN for missing, and the categories of the categorical columns."""
     schema = getattr(model, "schema_", None)
     X = native(table)
     if schema is not None and schema.n_columns == table.shape[1]:
@@ -85,7 +85,7 @@ def values_of(model: Any, table: Any) -> tuple[Floats, Sequence[NDArray[Any] | N
 
 
 def _categorical(table: Any) -> Any:
-    """Positions of the columns that are not numeric."""
+    """Return positions of the columns that are not numeric."""
     if isinstance(table, nw.DataFrame):
         kinds = (nw.String, nw.Categorical, nw.Enum)
         return [number for number, dtype in enumerate(table.schema.values()) if dtype in kinds] or None
@@ -95,7 +95,7 @@ def _categorical(table: Any) -> Any:
 
 
 def is_boolean(table: Any, column: int) -> bool:
-    """Whether a column is boolean.
+    """Return whether a column is boolean.
 
     >>> is_boolean(as_table(np.array([[True], [False]])), 0), is_boolean(as_table(np.array([[1.0]])), 0)
     (True, False)
@@ -113,7 +113,7 @@ def _are_numbers(values: NDArray[Any]) -> bool:
 
 
 def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
-    """The positions of columns that are passed by name or number.
+    """Return the positions of columns that are passed by name or number.
 
     >>> read_columns("b", ["a", "b"]), read_columns([1, "a"], ["a", "b"])
     ([1], [1, 0])
@@ -121,23 +121,23 @@ def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
     passed: list[Any] = [features] if isinstance(features, str | int | np.integer) else list(features)
     if not passed:
         raise ValueError(f"features={features!r} is not allowed: it must name a column")
-    found = []
+    positions = []
     for column in passed:
         if isinstance(column, str) and column in names:
-            found.append(list(names).index(column))
+            positions.append(list(names).index(column))
         elif integer(0, len(names) - 1).test(column):
-            found.append(int(column))
+            positions.append(int(column))
         else:
             allowed = f"a number from 0 to {len(names) - 1}"
             if names[0] is not None:
                 allowed += f" or one of the names {', '.join(map(repr, names[:10]))}"
                 allowed += ", ..." if len(names) > 10 else ""
             raise ValueError(f"feature {column!r} is not allowed: it must be {allowed}")
-    return found
+    return positions
 
 
 def sample_rows(n_rows: int, max_rows: int, seed: int) -> Integers:
-    """Positions of at most `max_rows` rows, a random sample in increasing order."""
+    """Return positions of at most `max_rows` rows, a random sample in increasing order."""
     if n_rows <= max_rows:
         return np.arange(n_rows, dtype=np.int64)
     generator = np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def sample_rows(n_rows: int, max_rows: int, seed: int) -> Integers:
 
 
 def classes_of(estimator: Any) -> list[Any]:
-    """The classes of a fitted classifier."""
+    """Return the classes of a fitted classifier."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "classes_"):
         raise TypeError(f"{type(estimator).__name__} has no classes_: it must be a classifier")
@@ -156,14 +156,14 @@ def classes_of(estimator: Any) -> list[Any]:
 
 
 def read_rows(estimator: Any, X: Any, y: Any) -> tuple[list[Any], Integers]:
-    """The classes of a classifier, and the codes of the labels of some rows."""
+    """Return the classes of a classifier, and the codes of the labels of some rows."""
     classes = classes_of(estimator)
     as_pair((X, y), "the data")
     return classes, encode_labels(y, classes)
 
 
 def read_predictions(y: ArrayLike, scores: ArrayLike, labels: Any) -> tuple[list[Any], Integers, Floats]:
-    """Classes, codes of the labels and scores of all classes."""
+    """Return classes, codes of the labels and scores of all classes."""
     if labels is None:
         try:
             classes = np.unique(np.ravel(np.asarray(y))).tolist()
@@ -176,17 +176,17 @@ def read_predictions(y: ArrayLike, scores: ArrayLike, labels: Any) -> tuple[list
 
 
 def encode_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Integers:
-    """The position of each label among the classes.
+    """Return the position of each label among the classes.
 
     >>> encode_labels(["b", "a", "b"], ["a", "b"])
     array([1, 0, 1])
     """
-    found = np.asarray(y)
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"{name} of shape {found.shape} is not allowed: it must be a list of labels")
+    array = np.asarray(y)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} of shape {array.shape} is not allowed: it must be a list of labels")
     positions = {label: number for number, label in enumerate(classes)}
     try:
-        distinct, codes = np.unique(found, return_inverse=True)
+        distinct, codes = np.unique(array, return_inverse=True)
     except TypeError as error:  # labels that cannot be compared, such as None among strings
         raise ValueError(f"{name} holds labels of different kinds: {error}") from error
     numbers = [positions.get(label, -1) for label in distinct.tolist()]
@@ -206,38 +206,38 @@ def list_some(values: list[Any]) -> str:
 
 
 def predict_proba(estimator: Any, X: Any) -> Floats:
-    """The predicted probabilities, (n_samples, n_classes)."""
+    """Return the predicted probabilities, (n_samples, n_classes)."""
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(f"{type(estimator).__name__} has no predict_proba: it must predict probabilities")
     return np.asarray(estimator.predict_proba(X), dtype=np.float64)
 
 
 def predict_scores(estimator: Any, X: Any) -> Floats:
-    """Probabilities, or the decision function of classifiers without, (n_samples, n_classes)."""
+    """Return the probabilities or, without predict_proba, the decision function, (n_samples, n_classes)."""
     if hasattr(estimator, "predict_proba"):
         return predict_proba(estimator, X)
     if not hasattr(estimator, "decision_function"):
         kind = type(estimator).__name__
         raise TypeError(f"{kind} has neither predict_proba nor decision_function: it must have one of them")
-    found = np.asarray(estimator.decision_function(X), dtype=np.float64)
-    return np.column_stack([-found, found]) if found.ndim == 1 else found
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
 def read_scores(scores: ArrayLike, classes: list[Any], n_rows: int) -> Floats:
-    """Scores of all classes; for two classes, those of the second are enough.
+    """Return scores of all classes; for two classes, those of the second are enough.
 
     >>> read_scores([0.25, 1.0], ["a", "b"], 2)
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    found = np.asarray(scores, dtype=np.float64)
-    if found.ndim == 1 and len(classes) == 2:
-        found = np.column_stack([1.0 - found, found])
-    if found.shape != (n_rows, len(classes)):
+    array = np.asarray(scores, dtype=np.float64)
+    if array.ndim == 1 and len(classes) == 2:
+        array = np.column_stack([1.0 - array, array])
+    if array.shape != (n_rows, len(classes)):
         raise ValueError(
-            f"scores of shape {found.shape} are not allowed: {n_rows} rows of the {len(classes)} classes "
+            f"scores of shape {array.shape} are not allowed: {n_rows} rows of the {len(classes)} classes "
             f"{list_some(classes)} are needed"
         )
-    if np.isnan(found).any():
+    if np.isnan(array).any():
         raise ValueError("scores hold NaN: they must be numbers")
-    return found
+    return array

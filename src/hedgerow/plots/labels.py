@@ -10,8 +10,8 @@ from sklearn.isotonic import isotonic_regression
 from hedgerow._typing import Floats
 from hedgerow.plots import style
 
-_LINE = 1.3  # height of a line of text, in sizes of its letters
-_LETTER = 0.5  # mean width of a letter, likewise
+_LINE = 1.3  # height of a line of text, relative to the font size
+_LETTER = 0.5  # mean width of a letter, relative to the font size
 _HANDLE = 38.0  # points of a handle and the gaps of a legend
 _MORE = 1.12  # width of a legend relative to the axes: there is space below the tick labels
 _BELOW = 35.0  # points from the axes to a legend below: tick labels and the x label
@@ -208,7 +208,7 @@ def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
 def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = (), shift: float = 0.0) -> None:
     """Draw the legend of an axes, with more entries, below its x label, in as many columns as fit.
 
-    `shift` are points further down, for tick labels of several lines.
+    `shift` moves it down by points, for tick labels of several lines.
     """
     own_handles, own_names = ax.get_legend_handles_labels()
     handles, names = [*own_handles, *handles], [*own_names, *names]

@@ -51,7 +51,7 @@ class RoundsDisplay(Display):
 
 
 def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, tuple[Any, Any]]:
-    """The data sets that were passed, by "train" and "test"."""
+    """Return the data sets that were passed, by "train" and "test"."""
     found = {}
     for name, X, y in (("train", X_train, y_train), ("test", X_test, y_test)):
         if (X is None) != (y is None):
@@ -110,9 +110,9 @@ class LossRoundsDisplay(RoundsDisplay):
         Parameters
         ----------
         model : fitted estimator
-            Without rows: one with a loss or an error in `history_`, as with early stopping, evaluation sets
-            or verbose=1. With rows: one with `staged_predict_proba`, whose log-loss is drawn, or a regressor
-            with `staged_predict`, whose root mean squared error is drawn.
+            Without rows, an estimator with a loss or an error in `history_`, as with early stopping,
+            evaluation sets or verbose=1. With rows, an estimator with `staged_predict_proba`, whose log-loss
+            is drawn, or a regressor with `staged_predict`, whose root mean squared error is drawn.
         X_train, y_train, X_test, y_test : arrays or data frames, optional
             Training set, test set or both.
         log_rounds, ax : as in `plot`
@@ -131,7 +131,7 @@ class LossRoundsDisplay(RoundsDisplay):
 
     @property
     def best_round(self) -> int | None:
-        """The round, from 1, where the last curve that is not of the training set is lowest, or None."""
+        """The round, counted from 1, where the last curve that is not of the training set is lowest."""
         others = [curve for name, curve in self.curves.items() if name != "train"]
         return int(np.nanargmin(others[-1])) + 1 if others else None
 
@@ -159,7 +159,7 @@ class LossRoundsDisplay(RoundsDisplay):
 
 
 def _recorded(model: Any) -> tuple[dict[str, Floats], str]:
-    """Losses of a model's history if there are any, else errors."""
+    """Return the losses in the history of a model or, if there are none, the errors."""
     history = getattr(model, "history_", None)
     if history is None:
         raise TypeError(f"{type(model).__name__} has no history_: pass X_train and y_train, or a test set")
@@ -179,7 +179,7 @@ def _recorded(model: Any) -> tuple[dict[str, Floats], str]:
 
 
 def _computed(model: Any, pairs: dict[str, Any]) -> tuple[dict[str, Floats], str]:
-    """Losses after every round on the data sets passed."""
+    """Return losses after every round on the data sets passed."""
     is_classifier = hasattr(model, "classes_")
     method = "staged_predict_proba" if is_classifier else "staged_predict"
     if not hasattr(model, method):

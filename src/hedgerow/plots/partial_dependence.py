@@ -40,7 +40,7 @@ class Dependence:
     single : float64 array of shape (outputs, points, n_samples)
         The predictions of the rows.
     deciles : float64 array of shape (9,) or empty
-        Of a numeric column.
+        Deciles of a numeric column.
     n_categories : int
         Number of categories, drawn or not.
     dots : list of str, or None
@@ -59,7 +59,7 @@ class Dependence:
 
 
 def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[str], str]:
-    """A function that predicts (outputs, n_rows); names of several outputs; what the means are."""
+    """Return a function that predicts (outputs, n_rows), names of several outputs, and that of the means."""
     check_is_fitted(model)
     classes = None if not hasattr(model, "classes_") else np.asarray(model.classes_).tolist()
     if classes is None:
@@ -85,20 +85,20 @@ def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[st
 
 
 def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, n_top: int, seed: int) -> list[int]:
-    """The most important columns by `feature_importances_`, else by the effect of permuting them."""
-    found = getattr(model, "feature_importances_", None)
-    if found is None or len(found) != table.shape[1]:
-        before = predict(inputs.native(table))
-        found = np.empty(table.shape[1])
+    """Return the most important columns by `feature_importances_`, else by the effect of permuting them."""
+    importances = getattr(model, "feature_importances_", None)
+    if importances is None or len(importances) != table.shape[1]:
+        predictions = predict(inputs.native(table))
+        importances = np.empty(table.shape[1])
         for column in range(table.shape[1]):
             permuted = np.random.default_rng((seed, column)).permutation(table.shape[0]).astype(np.int64)
             after = predict(inputs.native(inputs.with_column_from(table, column, permuted)))
-            found[column] = np.abs(after - before).mean()
-    order = np.argsort(-np.asarray(found), kind="stable")[:n_top].tolist()
-    kept = [int(column) for column in order if found[column] > 0]
-    if not kept:
+            importances[column] = np.abs(after - predictions).mean()
+    order = np.argsort(-np.asarray(importances), kind="stable")[:n_top].tolist()
+    columns = [int(column) for column in order if importances[column] > 0]
+    if not columns:
         raise ValueError("no column has any influence on the predictions: there is nothing to draw")
-    return kept
+    return columns
 
 
 def dependence(
@@ -148,13 +148,13 @@ def dependence(
 
 
 def _drawn(numbers: Floats) -> Integers:
-    """Rows whose value can be drawn: the finite ones or, if there is none, the infinite ones."""
+    """Return rows whose value can be drawn: the finite ones or, if there is none, the infinite ones."""
     finite = np.flatnonzero(np.isfinite(numbers))
     return finite if finite.size else np.flatnonzero(~np.isnan(numbers))
 
 
 def _number_grid(numbers: Floats, n_points: int) -> Integers:
-    """Rows with all distinct values if they are few, else with evenly spaced quantiles, in order."""
+    """Return rows with all distinct values if they are few, else with evenly spaced quantiles, in order."""
     rows = _drawn(numbers)
     distinct, first = np.unique(numbers[rows], return_index=True)
     if len(distinct) > n_points:
@@ -165,7 +165,7 @@ def _number_grid(numbers: Floats, n_points: int) -> Integers:
 
 
 def _category_grid(numbers: Floats) -> Integers:
-    """Rows with the most frequent categories, in the order of their codes."""
+    """Return rows with the most frequent categories, in the order of their codes."""
     present = np.flatnonzero(~np.isnan(numbers))
     codes, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)
     kept = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CATEGORIES])
@@ -252,14 +252,14 @@ class PartialDependenceDisplay(FeatureDisplay):
             Numbers or names of columns. None for the most important by the model's `feature_importances_`,
             or without them by the change of the predictions when a column is permuted.
         target : class label, optional
-            The class whose probability is drawn. None for the second of two classes, or for the five of
-            largest mean probability of more.
+            The class whose probability is drawn. None for the second of two classes; with more classes, for
+            the five with the largest mean probability.
         n_points : int
             Largest number of values of a numeric column: quantiles from 1 % to 99 %.
         top : int
             Number of columns with `features=None`.
         max_rows, random_state : int
-            Largest number of rows; of more, a random sample is used. Its seed.
+            A random sample of `max_rows` rows is used if there are more. `random_state` is its seed.
         ax : as in `plot`
         **options
             `ice` and `n_columns` of `plot`.
@@ -275,17 +275,17 @@ class PartialDependenceDisplay(FeatureDisplay):
         else:
             chosen = inputs.read_columns(features, column_names)
         numbers, categories = inputs.values_of(model, table)
-        found = []
+        dependences = []
         for column in chosen:
             if np.isnan(numbers[:, column]).all():
                 raise ValueError(f"column {column_names[column]!r} is missing in all rows: nothing to draw")
             known = (column_names[column], numbers[:, column], categories[column])
-            found.append(dependence(predict, table, column, known, n_points))
-        outputs = list(range(len(found[0].means)))
+            dependences.append(dependence(predict, table, column, known, n_points))
+        outputs = list(range(len(dependences[0].means)))
         if len(outputs) > _MAX_CLASSES:
-            levels = found[0].means.mean(axis=1)
+            levels = dependences[0].means.mean(axis=1)
             outputs = np.sort(np.argsort(-levels, kind="stable")[:_MAX_CLASSES]).tolist()
-        return cls(found, outputs, names, measure, hasattr(model, "classes_")).plot(ax, **options)
+        return cls(dependences, outputs, names, measure, hasattr(model, "classes_")).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, ice: bool = False, n_columns: int = 3) -> Self:
         """Draw the panels, and with `ice` up to 40 single rows behind their mean, for one output only.
@@ -301,64 +301,66 @@ class PartialDependenceDisplay(FeatureDisplay):
 
     def _content(self) -> PanelContent:
         drawn: list[Floats] = []
-        for found in self.dependences:
-            values = _some_rows(found.single) if self._shows_rows else found.means
+        for feature in self.dependences:
+            values = _some_rows(feature.single) if self._shows_rows else feature.means
             drawn.append(values[self.outputs].ravel())
-            if found.missing is not None:
-                drawn.append(found.missing[self.outputs])
+            if feature.missing is not None:
+                drawn.append(feature.missing[self.outputs])
         values = np.concatenate(drawn)
         has_names = len(self.outputs) > 1
         return PanelContent(
-            titles=[found.name for found in self.dependences],
+            titles=[feature.name for feature in self.dependences],
             output_names=[self.output_names[output] for output in self.outputs] if has_names else [],
             y_label=self.measure,
             limits=(float(values.min()), float(values.max())),
-            has_rotated_names=any(is_rotated(_names(found)) for found in self.dependences),
+            has_rotated_names=any(is_rotated(_names(feature)) for feature in self.dependences),
         )
 
     def _draw_panel(self, ax: Any, number: int) -> None:
-        found = self.dependences[number]
-        (self._draw_numbers if found.dots is None else self._draw_dots)(ax, found)
+        feature = self.dependences[number]
+        (self._draw_numbers if feature.dots is None else self._draw_dots)(ax, feature)
 
-    def _draw_numbers(self, ax: Any, found: Dependence) -> None:
+    def _draw_numbers(self, ax: Any, feature: Dependence) -> None:
         """Draw a curve per output, and the deciles."""
-        low, high = float(found.values[0]), float(found.values[-1])
+        low, high = float(feature.values[0]), float(feature.values[-1])
         width = high - low or 1.0
         if self._shows_rows:
-            rows = _some_rows(found.single[self.outputs[0]])
-            ax.plot(found.values, rows, color=style.FAINT, alpha=0.4, linewidth=0.6, zorder=1)
-        marker = {"marker": "o", "markersize": 4} if len(found.values) <= 12 else {}
+            rows = _some_rows(feature.single[self.outputs[0]])
+            ax.plot(feature.values, rows, color=style.FAINT, alpha=0.4, linewidth=0.6, zorder=1)
+        marker = {"marker": "o", "markersize": 4} if len(feature.values) <= 12 else {}
         for output, colour in self._colours():
-            ax.plot(found.values, found.means[output], color=colour, linewidth=1.8, zorder=3, **marker)
-        self._draw_deciles(ax, found.deciles[(found.deciles >= low) & (found.deciles <= high)])
-        are_whole = bool(np.all(found.values == np.round(found.values))) and float(np.ptp(found.values)) >= 2
+            ax.plot(feature.values, feature.means[output], color=colour, linewidth=1.8, zorder=3, **marker)
+        self._draw_deciles(ax, feature.deciles[(feature.deciles >= low) & (feature.deciles <= high)])
+        are_whole = (
+            bool(np.all(feature.values == np.round(feature.values))) and float(np.ptp(feature.values)) >= 2
+        )
         labels.plain_axis(ax.xaxis, 4, whole=are_whole)
         ax.set_xlim(low - 0.03 * width, high + 0.03 * width)
-        if found.missing is not None:
-            self._draw_missing(ax, found.missing, low, high)
+        if feature.missing is not None:
+            self._draw_missing(ax, feature.missing, low, high)
 
-    def _draw_dots(self, ax: Any, found: Dependence) -> None:
+    def _draw_dots(self, ax: Any, feature: Dependence) -> None:
         """Draw a dot per value and output, side by side."""
-        n_drawn = len(found.values)
+        n_drawn = len(feature.values)
         if self._shows_rows:
-            rows = _some_rows(found.single[self.outputs[0]])
+            rows = _some_rows(feature.single[self.outputs[0]])
             x = np.broadcast_to(np.arange(n_drawn)[:, np.newaxis], rows.shape)
             ax.plot(x, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
-        self._draw_categories(ax, found.means, _names(found)[:n_drawn], found.missing, bars=False)
+        self._draw_categories(ax, feature.means, _names(feature)[:n_drawn], feature.missing, bars=False)
         ax.grid(axis="x", color=style.FAINT, linewidth=0.5, alpha=0.5)
         ax.set_axisbelow(True)
-        if found.n_categories > n_drawn:
-            name = f"the {n_drawn} most frequent of {found.n_categories} categories"
+        if feature.n_categories > n_drawn:
+            name = f"the {n_drawn} most frequent of {feature.n_categories} categories"
             ax.set_xlabel(name, fontsize=style.TICK_SIZE, color=style.INK)
 
 
-def _names(found: Dependence) -> list[str]:
-    """Names below the dots of a column."""
-    names = [labels.shorten(name, _MAX_LETTERS) for name in found.dots or []]
-    return [*names, "missing"] if names and found.missing is not None else names
+def _names(feature: Dependence) -> list[str]:
+    """Return names below the dots of a column."""
+    names = [labels.shorten(name, _MAX_LETTERS) for name in feature.dots or []]
+    return [*names, "missing"] if names and feature.missing is not None else names
 
 
 def _some_rows(single: Floats) -> Floats:
-    """Predictions of some rows, evenly spaced."""
+    """Return predictions of some rows, evenly spaced."""
     n_rows = single.shape[-1]
     return single[..., np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MAX_ROWS)).astype(np.int64))]

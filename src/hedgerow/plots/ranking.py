@@ -1,4 +1,4 @@
-"""ROC and precision-recall curves, for two classes and, each against the rest, for more."""
+"""ROC and precision-recall curves of two classes, or of each of several classes against the rest."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from hedgerow.plots import style
 from hedgerow.plots.base import Display, Legend
 from hedgerow.plots.inputs import predict_scores, read_predictions, read_rows
 
-_MAX_POINTS = 400  # of a curve that is drawn
+_MAX_POINTS = 400  # the most points of a curve that is drawn
 _GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is computed
-_N_NAMED = 3  # of more classes than colours, those of smallest area that have a colour and a name
+_N_NAMED = 3  # classes with a colour and a name, those of smallest area, if there are too few colours
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class ClassCurve:
     Parameters
     ----------
     name : str
-        Of the class.
+        Name of the class.
     x, y : float64 arrays of shape (points,)
     area : float
-        Of all points, while x and y are thinned.
+        Area under the curve of all points; x and y have fewer points.
     share : float
         Share of the class among the rows.
     """
@@ -101,7 +101,7 @@ class _CurveDisplay(Display):
 
     @classmethod
     def _mean(cls, curves: list[ClassCurve]) -> ClassCurve:
-        """Mean heights and mean area."""
+        """Return mean heights and mean area."""
         y = np.mean([cls._interpolate(curve) for curve in curves], axis=0)
         area, share = np.mean([[curve.area, curve.share] for curve in curves], axis=0)
         return ClassCurve("mean", _GRID, y, float(area), float(share))
@@ -109,12 +109,12 @@ class _CurveDisplay(Display):
     @classmethod
     @abstractmethod
     def _compute(cls, is_class: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats, float]:
-        """The points of a curve, by increasing x, and its area."""
+        """Return the points of a curve, by increasing x, and its area."""
 
     @classmethod
     @abstractmethod
     def _interpolate(cls, curve: ClassCurve) -> Floats:
-        """Heights of a curve on the grid."""
+        """Return heights of a curve on the grid."""
 
     @abstractmethod
     def _draw_chance(self, ax: Any) -> None:
@@ -155,7 +155,7 @@ class _CurveDisplay(Display):
         return names + ([] if self.mean is None else [f"mean {self._area} {text.below_one(self.mean.area)}"])
 
     def _colours(self) -> list[tuple[ClassCurve, str | None]]:
-        """Every curve with its colour; of more curves than colours, only the worst have one."""
+        """Return every curve with its colour; with more curves than colours, only the worst have a colour."""
         if len(self.curves) <= len(style.COLOURS):
             return list(zip(self.curves, style.COLOURS, strict=False))
         worst = np.argsort([curve.area for curve in self.curves], kind="stable")[:_N_NAMED].tolist()
@@ -166,9 +166,9 @@ class _CurveDisplay(Display):
 class RocCurveDisplay(_CurveDisplay):
     """ROC curve: true positive rate against false positive rate.
 
-    Make it with `from_estimator` or `from_predictions`. The positive class is the second of two; of more
-    classes, each has a curve against the rest, and there is a mean of the curves. Of more than seven
-    classes, the three of smallest area have colours and names.
+    Make it with `from_estimator` or `from_predictions`. The positive class is the second of two. With more
+    classes, each has a curve against the rest, and there is a mean of the curves. With more than seven
+    classes, only the three of smallest area have colours and names.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class RocCurveDisplay(_CurveDisplay):
 
     @classmethod
     def _interpolate(cls, curve: ClassCurve) -> Floats:
-        """Straight lines between the points; of several at one x, the highest."""
+        """Straight lines between the points; the highest of several points at one x."""
         last = np.append(np.diff(curve.x) > 0, True)
         return np.asarray(np.interp(_GRID, curve.x[last], curve.y[last]), dtype=np.float64)
 
@@ -229,7 +229,7 @@ class PrecisionRecallDisplay(_CurveDisplay):
         return curve.y[np.searchsorted(curve.x, _GRID)]
 
     def _draw_chance(self, ax: Any) -> None:
-        """The precision of random scores is the share of the class."""
+        """Draw the precision of random scores, which is the share of the class."""
         if len(self.curves) == 1:
             share = self.curves[0].share
             ax.axhline(share, label=f"chance level: {text.percent(share)}", **style.DASHED)

@@ -12,16 +12,16 @@ from hedgerow.plots import inputs, labels, style
 from hedgerow.theory.resamples import as_pair
 
 _MAX_POINTS = 1000
-_BINS, _MIN_ROWS = 12, 15  # of the residuals' quantiles
+_BINS, _MIN_ROWS = 12, 15  # for the quantiles of the residuals
 _QUANTILES = (0.1, 0.5, 0.9)
 
 
 class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
     """Actual values against predicted values, and the residuals below.
 
-    Both plots of scikit-learn's PredictionErrorDisplay. The band of the residuals contains the middle 80 % of
-    the rows with similar predictions, the line is their median. At most 1,000 rows are drawn as points. Make
-    it with `from_estimator` or `from_predictions`.
+    It has both plots of scikit-learn's PredictionErrorDisplay. The band of the residuals contains the middle
+    80 % of the rows with similar predictions, and the line is their median. At most 1,000 rows are drawn as
+    points. Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
         rmse = labels.format_tick(float(f"{self.rmse:.4g}"))
         title = f"R² {labels.minus(f'{self.r2:.3f}')}, root mean squared error {rmse}"
         if len(rows) < len(self.y_true):
-            title += f"\n{len(rows):,} of {len(self.y_true):,} rows drawn; the band is of all rows"
+            title += f"\n{len(rows):,} of {len(self.y_true):,} rows drawn; the band is computed from all rows"
         self.ax_.set_title(title, fontsize=style.TICK_SIZE, color=style.INK, loc="left", linespacing=1.35)
         self.figure_.align_ylabels(list(self.axes_))
         return self
@@ -126,13 +126,13 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
 
 
 def _read(values: ArrayLike, name: str) -> Floats:
-    """Finite numbers of one dimension."""
+    """Return finite numbers of one dimension."""
     try:
-        found = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"{name} of shape {found.shape} is not allowed: it must be a list of numbers")
-    if not np.isfinite(found).all():
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} of shape {array.shape} is not allowed: it must be a list of numbers")
+    if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinite values: it must hold finite numbers")
-    return found
+    return array

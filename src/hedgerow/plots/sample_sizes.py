@@ -29,7 +29,7 @@ _ALLOWED = {
     "n_repeats": integer(1),
     "random_state": parameters.seed() | none(),
 }
-_OWN_COLOURS = ("#009E73", "#56B4E9", "#CC79A7", "#E69F00", style.INK)  # of measures
+_MEASURE_COLOURS = ("#009E73", "#56B4E9", "#CC79A7", "#E69F00", style.INK)
 _MARKERS = "sD^vP"
 
 
@@ -37,7 +37,7 @@ _MARKERS = "sD^vP"
 class SampleSizeDisplay(Display):
     """Test error, training error and bounds of a classifier against the number of training rows.
 
-    Make it with `from_estimator`. Both axes are logarithmic, the lower end of the y axis is an error of 0. In
+    Make it with `from_estimator`. Both axes are logarithmic; the lower end of the y axis is an error of 0. In
     the grey area, above the error of predicting the most frequent class, bounds are vacuous.
 
     Parameters
@@ -152,7 +152,7 @@ class SampleSizeDisplay(Display):
             label, colour, dashes = class_bounds.BOUND_STYLES[name]
             self._line(values, zero, label, colour, linestyle=dashes)
         taken = [class_bounds.BOUND_STYLES[name][1] for name in self.bounds]
-        free = [colour for colour in _OWN_COLOURS if colour not in taken]
+        free = [colour for colour in _MEASURE_COLOURS if colour not in taken]
         for i, (name, values) in enumerate(self.measures.items()):
             colour, marker = free[i % len(free)], _MARKERS[i % len(_MARKERS)]
             self._line(values, zero, name, colour, linestyle=(0, (5, 2)), marker=marker)
@@ -169,12 +169,12 @@ class SampleSizeDisplay(Display):
         return [self.test_error, self.train_error, *self.bounds.values(), *self.measures.values()]
 
     def _zero(self) -> float:
-        """The lower end of the y axis: half of the smallest positive value."""
+        """Return the lower end of the y axis: half of the smallest positive value."""
         positive = [values[values > 0] for values in self._all()]
         return 0.5 * min((float(some.min()) for some in positive if some.size), default=1 / self.n_test)
 
     def _line(self, values: Floats, zero: float, name: str, colour: str, **props: Any) -> None:
-        """The means over the repeats, and a band from the smallest to the largest value."""
+        """Draw the means over the repeats, and a band from the smallest to the largest value."""
         order = np.argsort(self.sizes)
         sizes, drawn = np.array(self.sizes)[order], values[order]
         band = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
@@ -207,13 +207,13 @@ class _Setup:
         names, by_name = class_bounds.read_names(bounds, class_bounds.CLASS_BOUNDS)
         X, y = as_pair(test, "test")
         classes = np.asarray(y)
-        names = class_bounds.class_names(estimator, names, len(np.unique(classes)), by_name=by_name)
+        names = class_bounds.class_bound_names(estimator, names, len(np.unique(classes)), by_name=by_name)
         functions, counts = _read_measures(measures), _read_sizes(sizes)
         draw = sampler if callable(sampler) else _from_pair(sampler, max(counts))
         return cls(estimator, draw, counts, X, classes, names, by_name, functions, delta)
 
     def measure(self, size: int, number: int, seed: int) -> dict[tuple[str, str], float]:
-        """All values of one training set, by kind and name."""
+        """Return all values of one training set, by kind and name."""
         X, y = self._draw(size, number, seed)
         model = seeded_clone(self.estimator, seeds_of(seed, number)[1])
         try:
@@ -237,16 +237,16 @@ class _Setup:
     def _draw(self, size: int, number: int, seed: int) -> tuple[Any, NDArray[Any]]:
         name = f"the training set of {size} rows, repeat {number},"
         X, y = as_pair(self.sampler(size, seeds_of(seed, number)[0]), name)
-        found = np.asarray(y)
-        if len(found) != size:
-            raise ValueError(f"{name} has {len(found)} rows: the sampler must return as many as requested")
+        labels = np.asarray(y)
+        if len(labels) != size:
+            raise ValueError(f"{name} has {len(labels)} rows: the sampler must return as many as requested")
         if _num_features(X) != _num_features(self.X):
             raise ValueError(f"test has {_num_features(self.X)} columns, but {name} has {_num_features(X)}")
-        return X, found
+        return X, labels
 
     def _deviations(self, model: Any, X: Any, size: int) -> dict[str, float]:
         # which columns are categorical is known only after the fit
-        names = class_bounds.class_names(model, self.bounds, len(model.classes_), by_name=self.by_name)
+        names = class_bounds.class_bound_names(model, self.bounds, len(model.classes_), by_name=self.by_name)
         if not names:
             return {}
         missing = class_bounds.has_missing(model, X)
@@ -260,7 +260,7 @@ def _from_pair(sampler: Any, largest: int) -> Callable[[int, int], Any]:
     X, y = as_pair(sampler, "sampler")
     if largest >= len(y):
         raise ValueError(
-            f"sizes holds {largest}, but the sampler is a data set of {len(y)} rows: all must be below that"
+            f"sizes holds {largest}, but the sampler is a data set of {len(y)} rows: sizes must be smaller"
         )
     return lambda size, seed: Resamples(X, y, size=size, replace=False)(seed)
 
@@ -274,9 +274,9 @@ def _read_sizes(sizes: Any) -> list[int]:
 
 
 def _read_measures(measures: Any) -> Mapping[str, Measure]:
-    found = {} if measures is None else measures
-    if not isinstance(found, Mapping) or not all(
-        isinstance(name, str) and callable(one) for name, one in found.items()
+    functions = {} if measures is None else measures
+    if not isinstance(functions, Mapping) or not all(
+        isinstance(name, str) and callable(function) for name, function in functions.items()
     ):
         raise ValueError(f"measures={measures!r} is not allowed: it must be a dict from names to callables")
-    return dict(found)
+    return dict(functions)

@@ -75,8 +75,8 @@ class ShapeFunctionDisplay(FeatureDisplay):
         X : array or data frame of shape (n_samples, n_features), optional
             Data to centre the functions on; its range and deciles are drawn.
         features : int, str, sequence of them, or None
-            Numbers or names of features. None for the six of largest spread: standard deviation over X or, if
-            it is 0 or there is no X, the highest step less the lowest.
+            Numbers or names of features. None for the six with the largest spread: the standard deviation
+            over X or, if it is 0 or there is no X, the highest step minus the lowest.
         target : class label, optional
             With more than two classes, the one to draw; None draws all.
         ax, n_columns : as in `plot`
@@ -163,7 +163,7 @@ class ShapeFunctionDisplay(FeatureDisplay):
         self._draw_categories(ax, heights, names, missing, bars=True)
 
     def _colours(self) -> list[tuple[int, str]]:
-        """The outputs to draw, each with the same colour in all displays of the model."""
+        """Return the outputs to draw, each with the same colour in all displays of the model."""
         return [(output, style.COLOURS[output % len(style.COLOURS)]) for output in self.outputs]
 
 
@@ -173,7 +173,7 @@ def _category_names(function: ShapeFunction) -> list[str]:
 
 
 def _range(edges: Floats, present: Floats) -> tuple[float, float]:
-    """The range of a numeric feature: that of the data, or a little more than its edges."""
+    """Return the range of a numeric feature: that of the data, or a little more than that of its edges."""
     if present.size:
         low, high = float(present.min()), float(present.max())
     elif edges.size:
@@ -185,7 +185,7 @@ def _range(edges: Floats, present: Floats) -> tuple[float, float]:
 
 
 def _read_target(target: Any, estimator: Any, n_outputs: int) -> tuple[list[int], list[str], str]:
-    """The outputs to draw, their names, and the label of the y axis."""
+    """Return the outputs to draw, their names, and the label of the y axis."""
     classes = getattr(estimator, "classes_", np.empty(0)).tolist()
     label = "added to the score"
     if n_outputs == 1:
@@ -205,7 +205,7 @@ def _read_target(target: Any, estimator: Any, n_outputs: int) -> tuple[list[int]
 
 
 def _read_features(features: Any, functions: ShapeFunctions, columns: Any, outputs: list[int]) -> list[int]:
-    """The positions of the features to draw."""
+    """Return the positions of the features to draw."""
     if features is None:
         spreads = np.array([_spread(function, columns, outputs) for function in functions])
         if columns is not None and not np.any(spreads > 0):  # such as a single row
@@ -218,7 +218,7 @@ def _read_features(features: Any, functions: ShapeFunctions, columns: Any, outpu
 
 
 def _spread(function: ShapeFunction, columns: Any, outputs: Sequence[int]) -> float:
-    """The spread of the score by a feature, over the data or over its steps."""
+    """Return the spread of the score by a feature, over the data or over its steps."""
     if columns is not None:
         return float(function.at(columns[function.feature])[outputs].std(axis=1).max())
     return float(np.ptp(function.heights[outputs], axis=1).max()) if function.heights.size else 0.0

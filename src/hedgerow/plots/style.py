@@ -75,7 +75,7 @@ def new_grid(
 
 
 def is_outer(number: int, n_panels: int, n_columns: int) -> tuple[bool, bool]:
-    """Whether a panel is the first of its row, and whether none is below it.
+    """Return whether a panel is the first of its row, and whether none is below it.
 
     >>> [is_outer(number, 4, 3) for number in range(4)]
     [(True, False), (False, True), (False, True), (True, True)]

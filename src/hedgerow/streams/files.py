@@ -37,7 +37,7 @@ class File:
         return format_path(self.path)
 
     def read_schema(self) -> tuple[pa.Schema, int | None]:
-        """Its columns, and its number of rows if the metadata contain it."""
+        """Return the columns, and the number of rows if the metadata contain it."""
         with _errors_name_file(self):
             if self.kind == formats.PARQUET:
                 with parquet.ParquetFile(self.path) as file:
@@ -46,7 +46,7 @@ class File:
                 return reader.schema, None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
-        """Its rows, with these columns at least; `rows` at a time from a Parquet file, others as written."""
+        """Yield its rows, with at least these columns: `rows` at a time, or stored batches of Arrow."""
         with _errors_name_file(self):
             if self.kind == formats.PARQUET:
                 buffer = buffer_bytes(len(columns))
@@ -92,9 +92,9 @@ def _errors_name_file(file: File) -> Iterator[None]:
 
 
 def find_files(source: Any) -> list[File]:
-    """The files of a path, a glob, a folder or a list of paths, in the order they are read."""
+    """Return the files of a path, a glob, a folder or a list of paths, in the order they are read."""
     if isinstance(source, list | tuple):
-        return [file for one in source for file in find_files(one)]
+        return [file for path in source for file in find_files(path)]
     path = os.fspath(source)
     name = format_path(path)
     if not path or "\0" in path:
@@ -104,24 +104,24 @@ def find_files(source: Any) -> list[File]:
     if os.path.exists(path) or not glob.has_magic(path):  # noqa: PTH110
         return [_check_file(path)]
     matched = glob.glob(path, recursive=True)  # noqa: PTH207 - a pattern may begin anywhere
-    found = sorted(one for one in matched if not Path(one).is_dir())
-    if not found:
+    paths = sorted(name for name in matched if not Path(name).is_dir())
+    if not paths:
         raise DataFileError(f"{name}: no file matches")
-    return [_check_file(one) for one in found]
+    return [_check_file(name) for name in paths]
 
 
 def _in_folder(path: str) -> list[File]:
-    """The files of a folder; other files beside the data, such as marks of a finished job, are skipped."""
-    found, entries = [], sorted(os.scandir(path), key=lambda entry: entry.name)
-    for one in entries:
-        if one.is_dir() or one.name.startswith((".", "_")):
+    """Return the files of a folder, without other files such as those that mark a finished job."""
+    files, entries = [], sorted(os.scandir(path), key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir() or entry.name.startswith((".", "_")):
             continue
-        if one.name.lower().endswith(_SUFFIXES):
-            found.append(_check_file(one.path))  # raises if it is broken: its rows would be missing
-        elif one.is_file() and (kind := _kind(one.path)) in _READ:
-            found.append(File(one.path, kind))
-    if not found:
-        is_partitioned = any("=" in one.name and one.is_dir() for one in entries)
+        if entry.name.lower().endswith(_SUFFIXES):
+            files.append(_check_file(entry.path))  # raises if it is broken: its rows would be missing
+        elif entry.is_file() and (kind := _kind(entry.path)) in _READ:
+            files.append(File(entry.path, kind))
+    if not files:
+        is_partitioned = any("=" in entry.name and entry.is_dir() for entry in entries)
         advice = (
             "pyarrow.dataset.dataset(path, partitioning='hive'), which also reads columns from folder names"
             if is_partitioned
@@ -131,7 +131,7 @@ def _in_folder(path: str) -> list[File]:
             f"{format_path(path)}: the folder has no Parquet or Arrow files; for files in subfolders pass "
             f"{advice}"
         )
-    return found
+    return files
 
 
 def _check_file(path: str) -> File:
@@ -156,7 +156,7 @@ def _check_file(path: str) -> File:
 
 
 def _kind(path: str) -> str:
-    """The format of a file, TEXT for all formats that are not read here."""
+    """Return the format of a file, or TEXT for all formats that are not read here."""
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
     try:

@@ -1,7 +1,7 @@
 """StreamReader: one pass after another over the rows of a source, in chunks.
 
 A chunk is (number of its first row, Arrow table). Batches of any size are split and joined into chunks of a
-set number of rows. There are no more chunks in memory at a time than threads that work on them.
+set number of rows. At most one chunk per thread is in memory at a time.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ from hedgerow.table.table import Schema, Table
 Chunk: TypeAlias = tuple[int, pa.Table]
 _Result = TypeVar("_Result")
 
-_MAX_THREADS = 8  # reading is slower than the work of eight, and each thread holds a chunk
+_MAX_THREADS = 8  # eight threads work faster than one reads, and each holds a chunk
 _CHUNK_BYTES = 16_000_000
 CHUNK_ROWS = 65_536  # enough for the work on a chunk to hide the overhead of Python
 
@@ -48,7 +48,7 @@ class StreamReader:
         for name, what in others.items():
             check_names([name], source.schema, what, source.name)
         if stream.target is not None and stream.target == stream.sample_weight:
-            raise ValueError(f"sample_weight={stream.sample_weight!r} is the column of the target already")
+            raise ValueError(f"sample_weight={stream.sample_weight!r} is already the column of the target")
         if stream.columns is None:
             columns = [name for name in source.schema.names if name not in others]
         else:
@@ -64,7 +64,7 @@ class StreamReader:
     def map_chunks(
         self, task: Callable[[Chunk], _Result], title: str, n_rows: int | None, more: Sequence[str] = ()
     ) -> Generator[_Result, None, None]:
-        """The results of `task` for every chunk of rows, in order: one pass; `more` columns are read, too."""
+        """Yield the results of `task` for every chunk of one pass, in order; `more` columns are read too."""
         size = chunk_rows(len(self.columns))
         batches = self.source.batches([*self.columns, *more], size, use_threads=self.n_threads > 1)
 
@@ -85,13 +85,13 @@ class StreamReader:
         pa.default_memory_pool().release_unused()  # Arrow keeps freed memory for later
 
     def frame(self, table: pa.Table, hint: str) -> FrameSource:
-        """The features of a chunk, read as any data frame; `hint` is advice about columns of strings."""
-        found = as_frame(table.select(self.columns))
-        assert found is not None  # noqa: S101 - it is an Arrow table
-        return FrameSource(found, hint)
+        """Return the features of a chunk as a data frame; `hint` is advice about columns of strings."""
+        frame = as_frame(table.select(self.columns))
+        assert frame is not None  # noqa: S101 - it is an Arrow table
+        return FrameSource(frame, hint)
 
     def empty_frame(self, hint: str) -> FrameSource:
-        """The features without values: their names and types, and one row of nulls.
+        """Return the features without values: their names and types, and one row of nulls.
 
         Without any row Arrow cannot concatenate the dictionaries of some types.
         """
@@ -99,12 +99,12 @@ class StreamReader:
         return self.frame(pa.table({name: pa.nulls(1, kind) for name, kind in types.items()}), hint)
 
     def table(self, chunk: pa.Table, schema: Schema, hint: str) -> Table:
-        """The features of a chunk as a table of known columns."""
+        """Return the features of a chunk as a table of known columns."""
         return make_table(self.frame(chunk, hint), schema)
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Rows of a chunk: fewer for a wide table, so that a chunk is 16 MB as float64.
+    """Return the number of rows of a chunk: fewer for a wide table, so that a chunk is 16 MB as float64.
 
     >>> chunk_rows(28), chunk_rows(1000)
     (65536, 2000)
@@ -139,7 +139,7 @@ def split_chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[Chunk
 def map_ordered(
     task: Callable[[Chunk], _Result], chunks: Iterator[Chunk], n_threads: int
 ) -> Generator[_Result, None, None]:
-    """The results of `task` for every chunk, in order; threads work on chunks while the next are read."""
+    """Yield the results of `task` for every chunk, in order, while the next chunks are read."""
     n_threads = min(n_threads, _MAX_THREADS)
     if n_threads == 1:
         yield from map(task, chunks)
@@ -160,18 +160,18 @@ def map_ordered(
 
 
 def _compact_dictionaries(rows: pa.Table) -> pa.Table:
-    """A chunk whose dictionaries hold no more values than it has rows.
+    """Return a chunk whose dictionaries hold no more values than it has rows.
 
-    All values of a dictionary are read, and files return the whole of it with every batch.
+    All values of a dictionary are read, and files return all values with every batch.
 
-    >>> whole = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), list("abcdef"))
-    >>> _compact_dictionaries(pa.table({"word": whole}))["word"].chunk(0).dictionary.to_pylist()
+    >>> words = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), list("abcdef"))
+    >>> _compact_dictionaries(pa.table({"word": words}))["word"].chunk(0).dictionary.to_pylist()
     ['c', 'a']
     """
     for position, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
         kind = column.type
         if not (pa.types.is_dictionary(kind) and is_text(kind.value_type)):
             continue
-        if sum(len(one.dictionary) for one in column.chunks) > rows.num_rows:
+        if sum(len(chunk.dictionary) for chunk in column.chunks) > rows.num_rows:
             rows = rows.set_column(position, name, column.cast(kind.value_type).dictionary_encode())
     return rows

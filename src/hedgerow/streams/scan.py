@@ -1,12 +1,12 @@
 """The first pass: read all rows once, and keep what a fit needs of all of them.
 
-For each row its target and weight, and two keys; of categorical columns the values that occur and, until
-their numbers are known, a narrow code per row; and the rows that bin edges are computed from.
+It keeps the target, the weight and two keys of each row; of categorical columns, the values that occur and,
+until their numbers are known, a narrow code per row; and the rows that bin edges are computed from.
 """
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,8 @@ def scan_stream(
         return _scan_chunk(reader, columns, chunk, names, n_rows or 0)
 
     with closing(reader.map_chunks(scan, "Reading rows", n_rows, more)) as scans:
-        for one in scans:
-            builder.add(one)
+        for chunk_scan in scans:
+            builder.add(chunk_scan)
     check_not_empty((builder.n_rows, n_columns), estimator_name)
     if n_rows is not None and builder.n_rows != n_rows:
         raise ValueError(
@@ -118,7 +118,7 @@ class _ChunkScan:
     others: dict[str, CodedColumn | NDArray[Any]]  # target and weights, if there are any
     keys: Keys  # without the columns whose categories are unknown
     rounded: Keys
-    rows: Integers  # those that edges may be computed from
+    rows: Integers  # that edges may be computed from
     values: AnyFloats  # of these rows; 0 in columns with unknown categories
 
 
@@ -145,7 +145,7 @@ def _scan_chunk(
 
 
 def _read_other(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
-    """A target or weights as NumPy reads an Arrow column, strings as codes."""
+    """Return a target or weights as NumPy reads an Arrow column, strings as codes."""
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_text(kind):
@@ -186,15 +186,15 @@ class _ScanBuilder:
         self._sample.add(scan.first, scan.last, scan.rows, scan.values)
 
     def result(self) -> TableScan:
-        """The scan of all rows; discards intermediate arrays."""
-        found = {column: coded.categories() for column, coded in self._coded.items()}
-        before = self._columns.schema
-        categories = tuple(found.get(column, one) for column, one in enumerate(before.categories))
-        schema = Schema(before.n_columns, before.names, categories)
+        """Return the scan of all rows; discard intermediate arrays."""
+        categories = list(self._columns.schema.categories)
+        for column, coded in self._coded.items():
+            categories[column] = coded.categories()
+        schema = replace(self._columns.schema, categories=tuple(categories))
         dtype = block_dtype([self._dtype], schema)
         y, weight = (self._other(what) for what in ("y", "weight"))
-        keys, rounded = self._keys.whole(), self._rounded.whole()
-        rows, sample = self._sample.whole(self.n_rows, dtype)
+        keys, rounded = self._keys.to_array(), self._rounded.to_array()
+        rows, sample = self._sample.select(self.n_rows, dtype)
         for column in list(self._coded):
             coded = self._coded.pop(column)
             by_code = coded.numbers_by_code(schema.category_positions[column])
@@ -205,10 +205,10 @@ class _ScanBuilder:
         return TableScan(self.n_rows, schema, dtype, y, weight, keys, rounded, rows, sample)
 
     def _other(self, what: str) -> NDArray[Any] | None:
-        found = self._others.pop(what, None)
-        if found is None:
+        values = self._others.pop(what, None)
+        if values is None:
             return None
-        return found.objects() if isinstance(found, CategoryArray) else found.whole()
+        return values.objects() if isinstance(values, CategoryArray) else values.to_array()
 
 
 class GrowingArray:
@@ -217,7 +217,7 @@ class GrowingArray:
     >>> array = GrowingArray(None)
     >>> for values in (np.array([1, 2], np.int8), np.array([3], np.int8), np.array([np.nan])):
     ...     array.add(values)
-    >>> array.whole()
+    >>> array.to_array()
     array([ 1.,  2.,  3., nan])
     """
 
@@ -240,12 +240,12 @@ class GrowingArray:
         self.n = stop
 
     def view(self) -> NDArray[Any]:
-        """A view of the values so far."""
+        """Return a view of the values so far."""
         assert self._array is not None  # noqa: S101 - every source has rows
         return self._array[: self.n]
 
-    def whole(self) -> NDArray[Any]:
-        """All values, in an array of their number."""
+    def to_array(self) -> NDArray[Any]:
+        """Return all values, in an array without spare entries."""
         assert self._array is not None  # noqa: S101 - every source has rows
         if len(self._array) != self.n:
             self._array.resize(self.n, refcheck=False)
@@ -271,17 +271,17 @@ class CategoryArray:
         self._codes.add(codes[column.codes].astype(np.min_scalar_type(len(self.values)), copy=False))
 
     def categories(self) -> NDArray[Any]:
-        """The values, sorted as in a schema."""
+        """Return the values, sorted as in a schema."""
         return table_columns.sorted_categories(self._all_values())
 
     def objects(self) -> NDArray[Any]:
-        """All rows as Python objects, None for missing ones."""
-        found = np.empty(len(self.values) + 1, object)  # the first stays None
-        found[1:] = list(self.values)
-        return np.asarray(found[self._codes.whole()])
+        """Return all rows as Python objects, None for missing ones."""
+        values = np.empty(len(self.values) + 1, object)  # the first stays None
+        values[1:] = list(self.values)
+        return np.asarray(values[self._codes.to_array()])
 
     def numbers_by_code(self, positions: Mapping[PlainValue, int]) -> AnyFloats:
-        """The numbers of the codes from 0 on in a table: the positions of the categories, NaN first."""
+        """Return the number of each code in a table: NaN for code 0, then the positions of the categories."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), positions)])
 
     @property
@@ -304,14 +304,14 @@ def _add_category_keys(
 
 
 class EdgeSample:
-    """Rows that edges are computed from; while the number of rows is unknown, more than needed."""
+    """Rows that edges are computed from, more than needed while the number of rows is unknown."""
 
     def __init__(self) -> None:
         self._chunks: list[tuple[int, int, Integers, AnyFloats]] = []
         self._n_kept = 0
 
     def add(self, start: int, stop: int, rows: Integers, values: AnyFloats) -> None:
-        """Keep rows of [start, stop), all of `edge_rows` for some number of rows up to the last one."""
+        """Add the sampled rows of [start, stop), of a table that has at least `stop` rows."""
         self._chunks.append((start, stop, rows, values))
         self._n_kept += len(rows)
         if self._n_kept > EDGE_SAMPLE_ROWS * _SAMPLE_SLACK:
@@ -326,15 +326,15 @@ class EdgeSample:
                 self._chunks[number] = (start, stop, stay, values[np.searchsorted(rows, stay)])
             self._n_kept += len(stay)
 
-    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[Integers, AnyFloats]:
-        """The sample of `n_rows` rows and its values; discards the chunks."""
+    def select(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[Integers, AnyFloats]:
+        """Return the sample of `n_rows` rows and its values; discard the chunks."""
         self._drop(n_rows)
         values = np.empty((self._n_kept, self._chunks[0][3].shape[1]), dtype)
         rows = np.concatenate([chunk[2] for chunk in self._chunks])
         first = 0
         self._chunks.reverse()
         while self._chunks:
-            some = self._chunks.pop()[3]
-            values[first : first + len(some)] = some
-            first += len(some)
+            chunk_values = self._chunks.pop()[3]
+            values[first : first + len(chunk_values)] = chunk_values
+            first += len(chunk_values)
         return rows, values

@@ -1,9 +1,9 @@
 """Sources of record batches: files, a dataset, or a function; each can be read several times.
 
-All batches of a source have the same columns, in the order of the first. What may differ does not change a
-value: the width of the codes of a dictionary, that of the offsets of strings, and columns that are all null
-in some files. The index of a pandas DataFrame, which is a column of its files, is left out unless it is
-named: pandas does not treat it as a feature either.
+All batches of a source have the same columns, in the order of the first. Only the widths of dictionary codes
+and of the offsets of strings may differ, and columns may be all null in some files: this changes no value.
+The index of a pandas DataFrame, which is a column of its files, is left out unless it is named: pandas does
+not treat it as a feature either.
 """
 
 import itertools
@@ -25,7 +25,7 @@ Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
 
 def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> "Source":
-    """The source of a `Stream`, with the `named` columns, and all others except those of an index.
+    """Return the source of a `Stream`, with the `named` columns, and all others except those of an index.
 
     only : whether only the named columns are used, so that others may differ between files.
     """
@@ -39,24 +39,24 @@ def open_source(source: Any, named: Collection[str] = (), *, only: bool = False)
 class FileSource:
     """The rows of files, one file after the other.
 
-    As all sources it has the `schema` of all batches, `n_rows` if the number is known before the rows are
+    Like all sources, it has the `schema` of all batches, `n_rows` if the number is known before the rows are
     read, and a `name` for messages.
     """
 
     def __init__(self, files: list[File], named: Collection[str] = (), *, only: bool = False) -> None:
         self._files = files
-        found = [file.read_schema() for file in files]
-        schemas = [_plain(schema, named) for schema, _ in found]
+        schemas_and_counts = [file.read_schema() for file in files]
+        schemas = [_plain(schema, named) for schema, _ in schemas_and_counts]
         self.schema = schemas[0]
         self.name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more files"
         _check_unique(self.schema, files[0].name)
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             self.schema = join_schemas(self.schema, schema, files[0].name, file.name, named if only else None)
-        counts = [count for _, count in found if count is not None]
+        counts = [count for _, count in schemas_and_counts if count is not None]
         self.n_rows = sum(counts) if len(counts) == len(files) else None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """All rows, with these columns in this order; about `rows` at a time where that can be chosen."""
+        """Yield all rows, with these columns in this order: about `rows` at a time, if that can be chosen."""
         wanted = [self.schema.field(name) for name in columns]
         for file in self._files:
             for batch in file.batches(columns, rows, use_threads=use_threads):
@@ -75,7 +75,7 @@ class DatasetSource:
         _check_unique(self.schema, self.name)
         kind = getattr(dataset, "format", None)
         self._is_parquet = isinstance(kind, arrow_datasets.ParquetFileFormat)
-        # Parquet files contain their counts; of others all rows would have to be read
+        # Parquet files contain their counts; in other files all rows would have to be read
         with self._readable():
             self.n_rows = dataset.count_rows() if self._is_parquet else None
 
@@ -116,7 +116,7 @@ class FunctionSource:
             raise ValueError(f"{self.name} returns no batches: X needs at least one row")
         self.schema = _plain(first.schema, named)
         _check_unique(self.schema, self.name)
-        # the first pass continues this iterator: one that can be read once must lose no batch
+        # the first pass continues this iterator: if it can be read only once, no batch is lost
         self._started: Iterator[pa.RecordBatch] | None = itertools.chain([first], batches)
 
     def _call(self) -> Batches:
@@ -126,14 +126,15 @@ class FunctionSource:
                 f"{self.name} must return an iterator of pyarrow record batches; got a "
                 f"{type(returned).__name__}"
             )
-        for number, one in enumerate(returned):
-            if isinstance(one, pa.Table):
-                yield from one.to_batches() or [pa.RecordBatch.from_pylist([], schema=one.schema)]
-            elif isinstance(one, pa.RecordBatch):
-                yield one
+        for number, batch in enumerate(returned):
+            if isinstance(batch, pa.Table):
+                yield from batch.to_batches() or [pa.RecordBatch.from_pylist([], schema=batch.schema)]
+            elif isinstance(batch, pa.RecordBatch):
+                yield batch
             else:
                 raise TypeError(
-                    f"batch {number} of {self.name} must be a pyarrow RecordBatch; got a {type(one).__name__}"
+                    f"batch {number} of {self.name} must be a pyarrow RecordBatch; got a "
+                    f"{type(batch).__name__}"
                 )
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
@@ -151,8 +152,8 @@ class FunctionSource:
 
     def _check(self, batch: pa.RecordBatch, number: int) -> None:
         """Raise if a batch does not have the columns of the first."""
-        where, found = f"batch {number} of {self.name}", _plain(batch.schema, self._named)
-        both = join_schemas(self.schema, found, f"batch 0 of {self.name}", where, self._used)
+        where, schema = f"batch {number} of {self.name}", _plain(batch.schema, self._named)
+        both = join_schemas(self.schema, schema, f"batch 0 of {self.name}", where, self._used)
         for field, known in zip(both, self.schema, strict=True):
             if field.type != known.type:
                 raise ValueError(
@@ -172,7 +173,7 @@ Source: TypeAlias = FileSource | DatasetSource | FunctionSource
 
 
 def _plain(schema: pa.Schema, named: Collection[str] = ()) -> pa.Schema:
-    """Names and types of the columns, without metadata, and without an index that is not named."""
+    """Return names and types of the columns, without metadata, and without an index that is not named."""
     left_out = index_columns(schema).difference(named)
     return pa.schema([(field.name, field.type) for field in schema if field.name not in left_out])
 
@@ -186,7 +187,7 @@ def _check_unique(schema: pa.Schema, where: str) -> None:
 def join_schemas(
     known: pa.Schema, other: pa.Schema, where: str, other_where: str, used: Collection[str] | None = None
 ) -> pa.Schema:
-    """The columns of two files, which must be the same; raise with the first that is not.
+    """Return the columns of two files, which must be the same; raise with the first that is not.
 
     used : the columns to compare, all if None.
 
@@ -212,37 +213,37 @@ def join_schemas(
             raise ValueError(
                 f"{other_where} has no column {field.name!r}, which {where} has: write both alike"
             )
-        found = other.field(field.name).type
+        other_type = other.field(field.name).type
         if pa.types.is_null(field.type):
-            joined = joined.set(number, field.with_type(found))
-        elif not _same_values(field.type, found):
+            joined = joined.set(number, field.with_type(other_type))
+        elif not _same_values(field.type, other_type):
             raise ValueError(
-                f"column {field.name!r} is {found} in {other_where} and {field.type} in {where}: write both "
-                "with the same types"
+                f"column {field.name!r} is {other_type} in {other_where} and {field.type} in {where}: write "
+                "both with the same types"
             )
     return joined
 
 
 def _same_values(known: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types have the same values and become the same numbers, or the other one is all null."""
+    """Return whether two types have the same values and the same numbers, or the other is all null."""
     if pa.types.is_dictionary(known) and pa.types.is_dictionary(other):
         known, other = known.value_type, other.value_type
     return known == other or (is_text(known) and is_text(other)) or bool(pa.types.is_null(other))
 
 
-def _check_unchanged(found: pa.Schema, wanted: Sequence[pa.Field], where: str) -> None:
+def _check_unchanged(schema: pa.Schema, wanted: Sequence[pa.Field], where: str) -> None:
     """Raise if a file was rewritten with other columns since its schema was read."""
     for field in wanted:
         changed = f"{where} was changed while it was read: "
-        if found.get_field_index(field.name) < 0:
+        if schema.get_field_index(field.name) < 0:
             raise ValueError(f"{changed}it has no column {field.name!r} any more")
-        kind = found.field(field.name).type
+        kind = schema.field(field.name).type
         if not _same_values(field.type, kind):
             raise ValueError(f"{changed}column {field.name!r} was {field.type} and is {kind}")
 
 
 def _select(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch:
-    """The batch with the wanted columns in their order; nulls without a type get the type of the column."""
+    """Return the wanted columns of a batch, in their order; nulls without a type get that of the column."""
     columns = []
     for field in wanted:
         column = batch.column(field.name)

@@ -33,9 +33,9 @@ class Stream(RemoteInput):
     ----------
     source : str, path, list of them, pyarrow.dataset.Dataset or callable
         Parquet or Arrow files, by a path, a glob, a folder (all such files in it) or a list of paths; the
-        files of a glob or a folder are read in the order of their names. Or a dataset. Or a function without
-        arguments that returns an iterator of record batches: it is called once for every pass over the rows
-        and must return the same rows each time.
+        files of a glob or a folder are read in the order of their names. It may also be a dataset, or a
+        function without arguments that returns an iterator of record batches: the function is called once for
+        every pass over the rows and must return the same rows each time.
     target : str, optional
         The column of the target; ``fit(..., target=...)`` may name it instead.
     sample_weight : str, optional
@@ -44,7 +44,7 @@ class Stream(RemoteInput):
         The features, in this order; by default all columns but the two above, in the order of the files,
         without the index of a pandas DataFrame.
     memory_limit : float, optional
-        Bytes of codes that may be in memory; above, they are stored in a file. By default half of the
+        Bytes of codes that may be in memory; larger codes are stored in a file. By default half of the
         available memory.
     folder : str or path, optional
         The folder of that file, by default the folder for temporary files. The file has no name: nothing of
@@ -84,9 +84,9 @@ class Stream(RemoteInput):
             raise TypeError(f"columns must be a list of names or None; got {self.columns!r}")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
-        for one in self.columns or ():
-            if not isinstance(one, str):
-                raise TypeError(f"columns must be names of columns; got {one!r}")
+        for name in self.columns or ():
+            if not isinstance(name, str):
+                raise TypeError(f"columns must be names of columns; got {name!r}")
         for name in ("target", "sample_weight"):
             value = getattr(self, name)
             if not isinstance(value, str | None):
@@ -102,7 +102,7 @@ class Stream(RemoteInput):
             raise ValueError(f"folder must be a folder that exists, or None; got {folder!r}")
 
     def with_columns(self, target: str | None, weight: str | None) -> "Stream":
-        """The same stream with the target or the weights that `fit` names; raise if names differ."""
+        """Return the same stream with the target or the weights that `fit` names; raise if names differ."""
         passed = {"target": target, "sample_weight": weight}
         changes: dict[str, Any] = {name: value for name, value in passed.items() if value is not None}
         for name, value in changes.items():
@@ -111,7 +111,7 @@ class Stream(RemoteInput):
         return replace(self, **changes)
 
     def for_fit(self, n_threads: int, *, shows: bool) -> "Stream":
-        """The same stream with the number of threads and whether the fit shows its progress."""
+        """Return the same stream with the number of threads of a fit, and whether it shows its progress."""
         return replace(self, n_threads=n_threads, progress=shows if self.progress is None else self.progress)
 
     def read(
@@ -125,14 +125,16 @@ class Stream(RemoteInput):
         )
 
     def tables(self, names: Sequence[str] | None) -> Iterator[Any]:
-        """All rows as Arrow tables of some thousand each, with these columns or those of the stream."""
+        """Yield all rows as Arrow tables of a few thousand, with these columns or those of the stream."""
         from hedgerow.streams.reader import StreamReader  # noqa: PLC0415 - imports pyarrow
 
         columns = names if self.columns is None else self.columns
         chosen = replace(self, columns=columns, target=None, sample_weight=None)
         reader = StreamReader.open(self if columns is None else chosen)
-        found = reader.map_chunks(lambda chunk: chunk[1].select(reader.columns), "Rows", reader.source.n_rows)
-        with closing(found) as tables:
+        chunks = reader.map_chunks(
+            lambda chunk: chunk[1].select(reader.columns), "Rows", reader.source.n_rows
+        )
+        with closing(chunks) as tables:
             first = next(tables, None)
             if first is None:
                 raise ValueError(f"{reader.source.name} has no rows")
@@ -141,7 +143,7 @@ class Stream(RemoteInput):
 
 
 def open_stream(X: Any, target: str | None = None, weight: str | None = None) -> Stream | None:
-    """X as a `Stream`, or None if X is in memory.
+    """Return X as a `Stream`, or None if X is in memory.
 
     Parameters
     ----------
@@ -178,4 +180,4 @@ def _is_stream(X: Any) -> bool:
 
 def _are_paths(source: Any) -> bool:
     is_list = isinstance(source, list | tuple) and bool(source)
-    return is_list and all(isinstance(one, str | os.PathLike) for one in source)
+    return is_list and all(isinstance(path, str | os.PathLike) for path in source)

@@ -31,7 +31,7 @@ _LINE = 64  # bytes of a cache line, where every array starts
 
 
 class StreamedTable(RemoteTable):
-    """A table whose rows are in files; memory limit and folder of the stream are those of the codes."""
+    """A table whose rows are in files; `memory_limit` and `folder` of the stream apply to the codes."""
 
     __slots__ = ("_hint", "_reader", "_shared", "_stream")
 
@@ -71,8 +71,8 @@ class StreamedTable(RemoteTable):
 
         try:
             shards = [
-                factory(one, {name: values[first:last] for name, values in row_arrays.items()}, first)
-                for one, (first, last) in zip(shared.codes, bounds, strict=True)
+                factory(codes, {name: values[first:last] for name, values in row_arrays.items()}, first)
+                for codes, (first, last) in zip(shared.codes, bounds, strict=True)
             ]
         except BaseException:
             release()
@@ -80,12 +80,12 @@ class StreamedTable(RemoteTable):
         return LocalShards(shards, bounds, release)
 
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
-        """Codes of all rows; see `RemoteTable.encode`."""
+        """Return codes of all rows; see `RemoteTable.encode`."""
         _, (codes,) = self._encode(bins, [(0, self.n_rows)], by_row=False)
         return BinnedTable.of(bins, codes, team, for_growing=for_growing)
 
     def codes_in_memory(self, n_bytes: int) -> int:
-        """How many of `n_bytes` of codes would be in memory, not in a file."""
+        """Return how many of `n_bytes` of codes would be in memory, not in a file."""
         return 0 if is_stored_in_file(n_bytes, self._stream.memory_limit) else n_bytes
 
     # --- the second pass
@@ -93,14 +93,14 @@ class StreamedTable(RemoteTable):
     def _encode(
         self, bins: Bins, bounds: list[Range], *, by_row: bool
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
-        """Codes of all rows in arrays of these bounds, and their storage, which is closed after an error."""
+        """Return codes of all rows in arrays of these bounds, and their storage, closed after an error."""
         dtype = np.dtype(CODE if by_row else bins.code_dtype)
         width = row_stride(self.n_columns) if by_row else self.n_columns * dtype.itemsize
         sizes = [(last - first) * width for first, last in bounds]
         storage = CodeStorage(sizes, self._stream.memory_limit, self._stream.folder)
         try:
             shape = (-1, width) if by_row else (self.n_columns, -1)
-            codes = [one.view(dtype).reshape(shape) for one in storage.arrays()]
+            codes = [array.view(dtype).reshape(shape) for array in storage.arrays()]
             self._fill(bins, bounds, codes, by_row=by_row)
         except BaseException:
             storage.close()
@@ -135,12 +135,12 @@ class StreamedTable(RemoteTable):
 
     def _compare(self, block: AnyFloats, start: int, stop: int, name: str) -> None:
         """Raise if sampled rows differ from those of the first pass."""
-        kept = self.scan.sample_rows
-        a, b = np.searchsorted(kept, [start, stop])
-        now, before = block[kept[a:b] - start], self.scan.sample[a:b]
-        different = np.argwhere((now != before) & ~(np.isnan(now) & np.isnan(before)))
+        rows = self.scan.sample_rows
+        a, b = np.searchsorted(rows, [start, stop])
+        second, first = block[rows[a:b] - start], self.scan.sample[a:b]
+        different = np.argwhere((second != first) & ~(np.isnan(second) & np.isnan(first)))
         if len(different):
-            row, column = kept[a + different[0, 0]], self._reader.columns[different[0, 1]]
+            row, column = rows[a + different[0, 0]], self._reader.columns[different[0, 1]]
             raise ValueError(_changed(name, f"row {row} has another value in column {column!r}"))
 
 
@@ -166,7 +166,7 @@ class CodeStorage:
     The limit None stands for half of the available memory, the folder None for that of temporary files.
 
     >>> storage = CodeStorage([3, 5], None, None)
-    >>> [len(one) for one in storage.arrays()], storage.is_file
+    >>> [len(array) for array in storage.arrays()], storage.is_file
     ([3, 5], False)
     >>> storage.close()
     """
@@ -186,9 +186,9 @@ class CodeStorage:
             self._memory = memory[-memory.ctypes.data % _LINE :]
 
     def arrays(self) -> list[NDArray[np.uint8]]:
-        """The arrays, uninitialised, each at the start of a cache line."""
+        """Return the arrays, uninitialised, each at the start of a cache line."""
         assert self._memory is not None  # noqa: S101 - it is not closed
-        return [self._memory[one] for one in self._slices]
+        return [self._memory[part] for part in self._slices]
 
     def close(self) -> None:
         """Free the storage; that of a file at once, even if an array is still referenced."""
@@ -201,7 +201,7 @@ class CodeStorage:
 
 
 def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
-    """Whether codes of `n_bytes` are stored in a file."""
+    """Return whether codes of `n_bytes` are stored in a file."""
     if limit is None:
         available = available_memory()
         return available is not None and n_bytes > available // 2
@@ -209,7 +209,7 @@ def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
 
 
 def _map_file(n_bytes: int, folder: Path) -> mmap.mmap:
-    """A file of `n_bytes`, without a name, as memory."""
+    """Return a file of `n_bytes`, without a name, as memory."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise OSError(_disk_full(n_bytes, folder, free))

@@ -76,12 +76,12 @@ def plain_value(value: Any) -> PlainValue:
 def sorted_categories(column: CodedColumn) -> NDArray[Any]:
     """Return the distinct values that occur, sorted."""
     used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values)) > 0
-    found = {
+    values = {
         plain_value(value)
         for value, occurs in zip(column.values, used.tolist(), strict=True)
         if occurs and not is_missing(value)
     }
-    return _sorted_array(found)
+    return _sorted_array(values)
 
 
 def category_numbers(column: CodedColumn, positions: Mapping[PlainValue, int]) -> AnyFloats:
@@ -96,12 +96,12 @@ def category_numbers(column: CodedColumn, positions: Mapping[PlainValue, int]) -
     return numbers
 
 
-def _sorted_array(found: set[PlainValue]) -> NDArray[Any]:
+def _sorted_array(values: set[PlainValue]) -> NDArray[Any]:
     """Sort by value if all values can be compared, else by (type name, text)."""
-    kinds = {type(value) for value in found}
+    kinds = {type(value) for value in values}
     if kinds == {bool}:
-        return np.array(sorted(found), dtype=bool)
-    folded = {_fold(value) for value in found}
+        return np.array(sorted(values), dtype=bool)
+    folded = {_fold(value) for value in values}
     kinds = {type(value) for value in folded}
     if kinds == {str}:
         # NumPy string dtypes would drop trailing zero characters.
@@ -112,14 +112,14 @@ def _sorted_array(found: set[PlainValue]) -> NDArray[Any]:
 
 
 def _fold(value: PlainValue) -> PlainValue:
-    """Return one form of equal numbers (1.0 and True become 1), whichever row came first."""
+    """Return the same form of equal numbers (1.0 and True become 1), whatever the order of the rows."""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     return value
 
 
 def _number_array(ordered: list[Any]) -> NDArray[Any]:
-    """Use the first of int64, uint64, float64, object that represents every number exactly."""
+    """Return an array of the first dtype of int64, uint64, float64 and object that represents all exactly."""
     if all(isinstance(value, int) for value in ordered):
         for dtype in (np.int64, np.uint64):
             limits = np.iinfo(dtype)

@@ -38,7 +38,7 @@ from hedgerow.threads import cached_property
 Series: TypeAlias = Any  # a narwhals Series; the type stubs of v2 frames do not return v2 series
 
 _SMALL = 4096  # rows; a larger frame is never copied whole
-_CODE_BITS = 32  # the fewest of dictionary codes
+_CODE_BITS = 32  # the smallest width of dictionary codes
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -73,10 +73,10 @@ def index_columns(schema: Any) -> set[str]:
     >>> index_columns(pa.schema([("day", pa.int8()), ("x", pa.int8())], noted))
     {'day'}
     """
-    found: Any = ()
+    names: Any = ()
     with suppress(ValueError, TypeError, KeyError):  # metadata can be anything
-        found = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
+        names = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 class FrameSource:
@@ -242,10 +242,12 @@ def _code_polars(native: Any) -> CodedColumn:
 
 def _code_arrow(native: Any) -> CodedColumn:
     arrow = sys.modules["pyarrow"]
-    encoded = native.dictionary_encode()  # as it is when the type is dictionary already
+    encoded = native.dictionary_encode()  # unchanged if the type is already dictionary
     if isinstance(encoded, arrow.ChunkedArray):
         wide = (
-            arrow.chunked_array([widened(one) for one in encoded.chunks]) if encoded.num_chunks else encoded
+            arrow.chunked_array([widened(chunk) for chunk in encoded.chunks])
+            if encoded.num_chunks
+            else encoded
         )
         encoded = wide.unify_dictionaries().combine_chunks()
     codes = encoded.indices.cast(arrow.int64()).fill_null(-1)
@@ -253,7 +255,7 @@ def _code_arrow(native: Any) -> CodedColumn:
 
 
 def widened(column: Any) -> Any:
-    """Return an Arrow dictionary with 32-bit codes, for joining with others; those of pandas have 8 bits."""
+    """Return an Arrow dictionary with 32-bit codes, so that arrays can be joined; pandas uses 8 bits."""
     arrow = sys.modules["pyarrow"]
     if column.type.index_type.bit_width >= _CODE_BITS:
         return column

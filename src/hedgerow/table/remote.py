@@ -63,7 +63,7 @@ class RemoteTable(Table):
         raise TypeError("the rows of a remote table cannot be read in blocks")
 
     def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = slice(0, None)) -> AnyFloats:
-        """Values of sampled rows; see `Table.rows`."""
+        """Return values of sampled rows; see `Table.rows`."""
         known = self.scan.sample_rows
         positions = np.searchsorted(known, numbers).clip(max=max(0, len(known) - 1))
         if len(known) == 0 or not np.array_equal(known[positions], numbers):
@@ -79,7 +79,7 @@ class RemoteTable(Table):
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> Any:
-        """Make the codes of all rows where these are; return the `ShardedRows` of `hedgerow.growing.shards`.
+        """Make the codes of all rows where the rows are, as `ShardedRows` of `hedgerow.growing.shards`.
 
         Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. Shards in this
         process use `n_threads`; other machines use their own threads.
@@ -87,4 +87,4 @@ class RemoteTable(Table):
 
     @abstractmethod
     def encode(self, bins: Any, team: Any, *, for_growing: bool = True) -> Any:
-        """Codes of all rows in this process, as `hedgerow.binning.Bins.encode` returns them."""
+        """Return codes of all rows in this process, as `hedgerow.binning.Bins.encode` returns them."""

@@ -85,14 +85,14 @@ class Certificate:
     notes : tuple of str
         Remarks on the hold-out rows.
     subject : str
-        Which model the bounds are of, if not the one they are stored with: "the model fitted to 80 % of the
-        rows". Empty if it is that model.
+        The model that the bounds are for, if it is not the model they are stored with: "the model fitted to
+        80 % of the rows". Otherwise empty.
 
     Examples
     --------
-    >>> found = Bound("hold-out", 0.1, 0.05, 100, "4 errors in 100 rows", "the rows are new")
-    >>> certificate = Certificate("AdaBoostClassifier", 0.05, 0.37, (found,))
-    >>> certificate.error_bound, certificate["hold-out"].n, certificate.is_vacuous(found)
+    >>> bound = Bound("hold-out", 0.1, 0.05, 100, "4 errors in 100 rows", "the rows are new")
+    >>> certificate = Certificate("AdaBoostClassifier", 0.05, 0.37, (bound,))
+    >>> certificate.error_bound, certificate["hold-out"].n, certificate.is_vacuous(bound)
     (0.1, 100, False)
     >>> print(certificate.statement)
     With probability at least 95 %, the error on new rows is at most 0.1000 (hold-out).
@@ -270,7 +270,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as numbers, strings and lists."""
         content = {"format": FORMAT, "condition of all bounds": ALWAYS, **to_plain(self)}
-        if not self.subject:  # most certificates are of the model itself
+        if not self.subject:  # most certificates are for the model itself
             del content["subject"]
         return content
 

@@ -37,7 +37,7 @@ class Decomposition:
 
 
 def class_truth(labels: Integers, noise: Floats, n_classes: int) -> Floats:
-    """Probabilities q (classes, n): 1 - noise for the label, and the rest evenly for the others.
+    """Return probabilities q (classes, n): 1 - noise for the label, and the rest evenly for the others.
 
     >>> class_truth(np.array([0, 2]), np.array([0.0, 0.2]), 3)
     array([[1. , 0.1],
@@ -50,7 +50,7 @@ def class_truth(labels: Integers, noise: Floats, n_classes: int) -> Floats:
 
 
 def one_hot(votes: Integers, n_classes: int) -> Floats:
-    """Votes (n,) as probabilities (classes, n)."""
+    """Return votes (n,) as probabilities (classes, n)."""
     return np.asarray(np.arange(n_classes)[:, np.newaxis] == votes, dtype=np.float64)
 
 
@@ -126,7 +126,7 @@ def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> Terms:
         {name: float(values.mean()) for name, values in terms(counts).items()}
         for counts in (np.bincount(rows, minlength=n_repeats).astype(np.float64) for rows in draws)
     ]
-    return {name: np.array([one[name] for one in means]) for name in means[0]}
+    return {name: np.array([sample[name] for sample in means]) for name in means[0]}
 
 
 def standard_error(replicates: Floats, n_repeats: int) -> float:
@@ -238,8 +238,8 @@ class BiasVariance:
         Parameters
         ----------
         other : BiasVariance
-            With the same loss. If it has the same seed and number of repeats, it must have the same sampler:
-            both then have the same training sets, and the difference is computed in pairs.
+            A result for the same loss. If it has the same seed and number of repeats, it must have the same
+            sampler: both then have the same training sets, and the difference is computed in pairs.
         term : str
             "error", "bias", "variance", ...
 

@@ -28,7 +28,7 @@ from hedgerow.estimators.parameters import check_parameters, integer, number
 from hedgerow.theory.growth import numbers, plain
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_SLACK = 1.0 + 16.0 * _EPSILON  # a computed kl was never wrong by more than 5 of these
+_SLACK = 1.0 + 16.0 * _EPSILON  # the largest error of a computed kl was 5 epsilon
 _ABOVE_0 = float(np.finfo(np.float64).tiny)
 _BELOW_1 = 1.0 - 0.5 * _EPSILON
 
@@ -85,8 +85,8 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
         far = -(1.0 - q) * expm1(-(goal - q * log(np.maximum(q, _ABOVE_0))) / (1.0 - q))
         start = q + np.fmin(near, far) * (1.0 + 1e-9)
     start = np.nextafter(np.nextafter(start, 2.0), 2.0)
-    found = _nearest_outside(q, np.minimum(start, _BELOW_1), goal, _BELOW_1, 1.0)
-    return plain(np.where(c == 0.0, q, np.where((q >= _BELOW_1) | (c == np.inf), 1.0, found)))
+    p = _nearest_outside(q, np.minimum(start, _BELOW_1), goal, _BELOW_1, 1.0)
+    return plain(np.where(c == 0.0, q, np.where((q >= _BELOW_1) | (c == np.inf), 1.0, p)))
 
 
 def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
@@ -106,8 +106,8 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
         far = q * exp((rest - goal) / q) * (1.0 - 1e-9)
         start = np.fmax(near, far)
     start = np.nextafter(np.nextafter(start, -1.0), -1.0)
-    found = _nearest_outside(q, np.maximum(start, _ABOVE_0), goal, _ABOVE_0, 0.0)
-    return plain(np.where(c == 0.0, q, np.where((q <= _ABOVE_0) | (c == np.inf), 0.0, found)))
+    p = _nearest_outside(q, np.maximum(start, _ABOVE_0), goal, _ABOVE_0, 0.0)
+    return plain(np.where(c == 0.0, q, np.where((q <= _ABOVE_0) | (c == np.inf), 0.0, p)))
 
 
 def holdout_bound(n_errors: int, n: int, delta: float) -> float:
@@ -144,9 +144,9 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
         return 1.0
     if k == 0.0:  # (1 - p)^n = delta
         return min(1.0, float(-expm1(log(delta) / rest)) * _SLACK)
-    # The logarithm of P[n_errors or fewer | p] falls with p and is concave. So Newton's steps from where it
-    # is too small, at kl_upper (Chernoff), stay there but for rounding. The goal is below delta by more than
-    # the rounding error of the probability.
+    # The logarithm of P[n_errors or fewer | p] falls with p and is concave. Newton's steps start at kl_upper
+    # (Chernoff), where it is too small, and it stays too small except for rounding. The goal is below delta
+    # by more than the rounding error of the probability.
     goal = delta * (1.0 - 1e-11)
     p = float(kl_upper(k / n, -log(goal) / n))
     while p < 1.0 and goal > 1e-290:  # smaller probabilities have too few digits
@@ -168,8 +168,8 @@ def _kl(q: Floats, p: Floats) -> Floats:
 def _nearest_outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Floats:
     """Return a number next to the p with kl(q||p) = c, on the other side of it than q.
 
-    Newton's steps start outside the interval: kl is convex in p, so they stay outside but for rounding, and
-    each is shortened by more than its rounding error. They end when the remaining step is 0.
+    Newton's steps start outside the interval: kl is convex in p, so they stay outside except for rounding,
+    and each is shortened by more than its rounding error. They end when the remaining step is 0.
 
     `outer`, on the side of `end` from q, should have kl(q||outer) >= c; `end` is 1 or 0, and `last` the
     number next to it.

@@ -157,7 +157,7 @@ class _Experiment:
 
     @classmethod
     def of(cls, estimator: Any, sampler: Any, test: Any, loss: Any, noise: Any, seed: int) -> "_Experiment":
-        """Check the input, without a fit but with the first training set."""
+        """Check the input and the first training set, without a fit."""
         loss = _read_loss(loss, estimator)
         if not callable(sampler):
             sampler = Resamples(*as_pair(sampler, "sampler"))
@@ -246,12 +246,12 @@ def _decompose(
     experiment: _Experiment, predictions: list[_Predictions], classes: NDArray[Any] | None
 ) -> Decomposition:
     if classes is None:
-        values = np.stack([one.values[np.newaxis] for one in predictions])
+        values = np.stack([repeat.values[np.newaxis] for repeat in predictions])
         return decomposition.squared(values, experiment.y[np.newaxis], experiment.noise)
     n_classes = max(len(classes), 2)  # one class has an unobserved alternative
     labels = np.searchsorted(classes, experiment.y)
     if experiment.loss == "brier":
-        values = np.stack([_spread(one, classes, n_classes) for one in predictions])
+        values = np.stack([_spread(repeat, classes, n_classes) for repeat in predictions])
     else:
         values = np.stack([one_hot(np.searchsorted(classes, a.values), n_classes) for a in predictions])
     if experiment.loss == "zero_one":
@@ -261,24 +261,24 @@ def _decompose(
     return decomposition.squared(values, truth, 0.5 * (1.0 - (truth * truth).sum(axis=0)), 0.5)
 
 
-def _spread(one: _Predictions, classes: NDArray[Any], n_classes: int) -> Floats:
+def _spread(repeat: _Predictions, classes: NDArray[Any], n_classes: int) -> Floats:
     """Return the probabilities of all classes, 0 for those outside the training set of the clone."""
-    spread = np.zeros((n_classes, one.values.shape[1]))
-    known = classes if one.classes is None else one.classes
-    spread[np.searchsorted(classes, known)] = one.values
+    spread = np.zeros((n_classes, repeat.values.shape[1]))
+    known = classes if repeat.classes is None else repeat.classes
+    spread[np.searchsorted(classes, known)] = repeat.values
     return spread
 
 
 def _result(
-    experiment: _Experiment, found: Decomposition, classes: NDArray[Any] | None, n_repeats: int
+    experiment: _Experiment, terms: Decomposition, classes: NDArray[Any] | None, n_repeats: int
 ) -> BiasVariance:
-    means = {name: float(values.mean()) for name, values in found.points.items()}
+    means = {name: float(values.mean()) for name, values in terms.points.items()}
     if experiment.loss != "zero_one":
         means["unbiased_variance"] = means["net_variance"] = means["variance"]
         means["biased_variance"], means["net_noise"] = 0.0, means["noise"]
-    centre: NDArray[Any] = found.centre[0]
+    centre: NDArray[Any] = terms.centre[0]
     if classes is not None:
-        fractions = found.centre[: len(classes)].T
+        fractions = terms.centre[: len(classes)].T
         centre = fractions if experiment.loss == "brier" else classes[np.argmax(fractions, axis=1)]
     return BiasVariance(
         name=type(experiment.estimator).__name__,
@@ -288,10 +288,10 @@ def _result(
         noise_known=experiment.noise_known,
         **means,
         standard_errors={
-            name: decomposition.standard_error(one, n_repeats) for name, one in found.replicates.items()
+            name: decomposition.standard_error(values, n_repeats) for name, values in terms.replicates.items()
         },
-        per_point=found.points,
-        replicates=found.replicates,
+        per_point=terms.points,
+        replicates=terms.replicates,
         main_prediction=centre,
         classes=classes,
         seed=experiment.seed,

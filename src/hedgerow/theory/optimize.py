@@ -6,7 +6,7 @@ the number of rows to which neither was fitted. For any 0 < l < 2 (Masegosa, Lor
     error of the vote <= 4 [ T / (1 - l/2) + (2 KL + ln(2 sqrt(n) / delta)) / (l (1 - l/2) n) ]
 
 For fixed weights the optimal l is known; for fixed l the weights descend T + 2 KL / (l n). The two steps
-alternate, and each lowers the bound. The resulting weights are evaluated with the tighter form, by kl.
+alternate, and each lowers the bound. The resulting weights are evaluated with the tighter bound, by kl.
 """
 
 import math

@@ -64,7 +64,7 @@ def draw_detections(
     Returns
     -------
     PIL.Image.Image
-        Of mode RGB and the size of the input.
+        An image of mode RGB, with the size of the input.
 
     Examples
     --------

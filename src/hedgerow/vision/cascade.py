@@ -201,7 +201,7 @@ class Cascade:
         Parameters
         ----------
         windows : uint8 (n, height, width)
-            Of the size of `window`.
+            Windows of the size `window`.
         n_jobs : int, optional
             Number of threads; all cores if None.
 

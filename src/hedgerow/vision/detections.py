@@ -117,7 +117,7 @@ def group_rectangles(
     width + min height) / 2``; clusters are the connected components of similar rectangles. A cluster of more
     than `min_neighbors` members gives its mean rectangle (float32, rounded half to even). It is dropped if it
     is inside another such cluster (with a tolerance of ``eps`` times the width and height of the other) and
-    either has fewer than 3 members, or the other has more than 3 members and more than it.
+    either has fewer than 3 members, or the other has more than 3 members and more than this one.
 
     Parameters
     ----------

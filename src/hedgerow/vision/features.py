@@ -120,7 +120,7 @@ class HaarFeatures(Features):
     window : (int, int)
         Width and height.
     kind : {"basic", "core", "all"}
-        Shapes: edges, bars and checkerboards; also wide bars and points; also tilted shapes.
+        "basic" has edges, bars and checkerboards, "core" also wide bars and points, "all" also tilted shapes.
 
     Examples
     --------

@@ -199,7 +199,7 @@ def load_positives(
     ----------
     source : array (n, h, w), list of images, Samples, or path
         Each image of an array or list shows exactly one object. A path is a folder of such images
-        (subfolders included), one image, an annotation file (see the module), or a `.vec` file.
+        (subfolders included), one image, an annotation file (see the module docstring), or a `.vec` file.
     window : (int, int)
         Width and height of a sample.
     jitter : int or Jitter

@@ -216,7 +216,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                     raise
                 self.stop_reason_ = f"interrupted in stage {len(self.stages_) + 1}"
                 warnings.warn(
-                    f"training was {self.stop_reason_}: the cascade has the stages before", stacklevel=2
+                    f"training was {self.stop_reason_}: the cascade has the earlier stages", stacklevel=2
                 )
             log.write(f"ended: {self.stop_reason_}")
         if not model.n_stages:

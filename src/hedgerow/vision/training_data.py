@@ -37,7 +37,7 @@ class CascadeData:
     images : Negatives
     train_images, validation_images : indices of images
     features : Features
-        Candidates.
+        Candidate features.
     seed : int
     key : str
         Checksum of the data and of the parameters that a stage depends on.
@@ -58,7 +58,7 @@ def read_training_data(
 ) -> CascadeData:
     """Read and split the data.
 
-    The parameters are those of `CascadeTrainer`, with the seed as `random_state`; the settings enter the key.
+    The parameters are those of `CascadeTrainer`, with the seed as `random_state`; `settings` are in the key.
     """
     window = check_window(parameters["window"])
     seed, fraction = parameters["random_state"], parameters["validation_fraction"]
