@@ -165,13 +165,13 @@ def test_save_rejects_certificates_of_other_models():
     boosted, X, y = fit("adaboost")
     certificate = certify(boosted)
     more = boosted.set_params(warm_start=True, n_estimators=9).fit(X, y)
-    with pytest.raises(ModelFileError, match=r"of another AdaBoostClassifier"):
+    with pytest.raises(ModelFileError, match=r"for another AdaBoostClassifier"):
         to_bytes(more, certificate=certificate)
     fewer = hedgerow.AdaBoostClassifier(n_estimators=4).fit(X[:90], y[:90])
-    with pytest.raises(ModelFileError, match="of another AdaBoostClassifier"):
+    with pytest.raises(ModelFileError, match="for another AdaBoostClassifier"):
         to_bytes(fewer, certificate=certificate)
     wrong = dataclasses.replace(certify(fewer), chance_error=0.1)
-    with pytest.raises(ModelFileError, match="of another AdaBoostClassifier"):
+    with pytest.raises(ModelFileError, match="for another AdaBoostClassifier"):
         to_bytes(fewer, certificate=wrong)
     to_bytes(model, certificate=certified()[1])
 

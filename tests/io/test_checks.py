@@ -170,7 +170,7 @@ def test_load_rejects_wrong_arrays(name, array, edit, message):
 
 
 ENTRIES = [
-    ("adaboost", ["rule"], "logit", "rule 'logit' is not one of AdaBoostClassifier"),
+    ("adaboost", ["rule"], "logit", "rule 'logit' is not a rule of AdaBoostClassifier"),
     ("adaboost", ["max_rounds"], 0, "max_rounds must be an integer in 1..2147483648; got 0"),
     ("adaboost", ["learners"], [], "there must be at least one"),
     ("adaboost", ["learners", 0, "estimator"], "RandomForestClassifier", "parameters: criterion"),

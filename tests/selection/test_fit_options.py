@@ -124,7 +124,7 @@ def test_class_weights_multiply_the_weights_of_the_rows():
         ({"threshold": 1.5}, "a number from 0 to 1"),
         ({"threshold": {"fp": 1}}, "costs"),
         ({"threshold": {"fp": 0, "fn": 0}}, "not both 0"),
-        ({"positive": "maybe"}, "the positive class 'maybe' is none of the classes"),
+        ({"positive": "maybe"}, "the positive class 'maybe' is not one of the classes"),
         ({"max_size": 0}, "max_size=0 is not allowed"),
     ],
 )

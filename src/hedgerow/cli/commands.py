@@ -58,7 +58,8 @@ Cost = Annotated[
     options.option("COSTS", "Choose the threshold with the lowest cost: fp=1,fn=10."),
 ]
 Positive = Annotated[
-    str | None, options.option("LABEL", "The positive class; the second of two in order by default.")
+    str | None,
+    options.option("LABEL", "The positive class; by default the second of the two in sorted order."),
 ]
 MaxSize = Annotated[
     str | None,
@@ -182,7 +183,7 @@ def certify(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print every bound on the error on new rows that applies."""
+    """Print every bound that applies to the error on new rows."""
     run_command("evaluate", "certify", locals())
 
 

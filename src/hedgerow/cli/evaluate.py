@@ -115,7 +115,7 @@ def print_model(model: Any, output: Output, suffix: str = "") -> None:
 def certify(
     model: Path, data: Path | None, *, delta: float, out: Path | None, force: bool, as_json: bool
 ) -> None:
-    """Print every bound on the error on new rows that applies."""
+    """Print every bound that applies to the error on new rows."""
     output = Output(as_json)
     if not 1e-300 <= delta < 1:
         raise UsageError(f"--delta {delta:g} is not allowed: it must be a number above 0 and below 1")

@@ -96,7 +96,7 @@ Strict = Annotated[
 AcceptLayout = Annotated[
     bool,
     flag(
-        "With --strict: accept lines left out or filled up, made names, the choice of a sheet.",
+        "With --strict: accept lines left out or filled up, generated names, the choice of a sheet.",
         "--accept-layout",
     ),
 ]

@@ -84,7 +84,7 @@ class RowColumns:
 
     @property
     def proviso(self) -> str:
-        """What the bounds of a certificate assume in addition if rows are not independent."""
+        """The additional assumption of the bounds of a certificate if rows are not independent."""
         if self.group is not None:
             return (
                 f"if the rows of a group are independent: they were split by the groups of {self.group!r}, "

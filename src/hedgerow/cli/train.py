@@ -313,7 +313,7 @@ def _card(evaluation: Evaluation, table: PreparedTable, options: TrainOptions) -
 
 
 def _threshold(model: Any, options: TrainOptions) -> dict[str, Any] | None:
-    """Return the decision threshold and how it was options."""
+    """Return the decision threshold and how it was chosen."""
     if not isinstance(model, FixedThresholdClassifier):
         return None
     how = options.threshold if options.cost is None else f"cost {options.cost}"

@@ -5,7 +5,7 @@ timestamps in microseconds without a time zone; dates with a zone are converted 
 0, Monday. `days` are whole numbers if no date has a time of day, otherwise with the fraction of the day.
 
 A category is a text with one spelling, whatever type a file stores it in. A column of the texts 1, 2 and x is
-text; a later file without the x holds integers. Both must give the same categories: 1.0 and 1 are "1", True
+text, but a later file without the x has integers. Both must give the same categories: 1.0 and 1 are "1", True
 is "true", 2024-05-17T00:00 is "2024-05-17". Texts with leading zeros are not numbers and stay unchanged.
 """
 

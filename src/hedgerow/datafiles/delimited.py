@@ -31,7 +31,7 @@ _SEPARATOR_LINE = re.compile(rb"\"?sep=(.)\"?[ \t]*(?:\r\n|\r|\n)", re.IGNORECAS
 
 
 class TextTable(NamedTuple):
-    """A table of texts with its separator, and what was found out."""
+    """A table of texts with its separator, and the findings."""
 
     table: pa.Table
     separator: str

@@ -1,4 +1,4 @@
-"""What reading a file found out: statements for the user, and options that decide what was guessed."""
+"""Findings about a file: statements for the user, and options that decide what was guessed."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

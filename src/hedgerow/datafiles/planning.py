@@ -52,9 +52,10 @@ def make_recipe(
     categorical : sequence of str
         Columns to use as categories, whatever their values are.
     strict : bool
-        Refuse what was guessed about the file, and columns that cannot be used, instead of stating it.
+        Refuse guesses about the file and columns that cannot be used, instead of stating them.
     accept_layout : bool
-        With `strict`, accept lines that were left out or filled up, made names, and the choice of a sheet.
+        With `strict`, accept lines that were left out or filled up, generated names, and the choice of a
+        sheet.
 
     Returns
     -------
@@ -206,7 +207,7 @@ class _RecipeBuilder:
             self._plain(name, file_type, column, inferred)
 
     def _note_identifier(self, name: str, values: pa.ChunkedArray) -> None:
-        """Note categories of which most rows have their own: new rows have others."""
+        """Note categories that differ in most rows: new rows have other categories."""
         known = values.drop_null()
         distinct = n_distinct(known)
         if distinct > max(_IDENTIFIER_SHARE * len(known), _FEW_VALUES):

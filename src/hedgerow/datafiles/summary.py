@@ -72,7 +72,7 @@ class TableSummary:
     n_rows : int
         Number of rows.
     columns : tuple of ColumnSummary
-        In the order of the table.
+        The columns, in the order of the table.
 
     Examples
     --------

@@ -15,13 +15,13 @@ class TypedTable:
     Parameters
     ----------
     table : pyarrow.Table
-        As it was read: the columns of a text file are texts.
+        The table as read: the columns of a text file are texts.
     options : ReadOptions, optional
         What the user knows about the file.
     findings : sequence of Finding
-        What reading the file found out.
+        Findings about the file.
     is_text_file : bool
-        Whether the file has no types: also numbers of the target are texts.
+        Whether the file has no types, so that numbers of the target are texts too.
     comma_file : bool
         Whether decimal commas are likely, because the separator is a semicolon.
 

@@ -21,7 +21,7 @@ _FIRST_ROWS = 51
 
 
 def read_workbook(data: bytes, sheet: str | None = None) -> tuple[pa.Table, list[Finding]]:
-    """Return the table of a sheet, by default the first, and what was found out about it.
+    """Return the table of a sheet, by default the first, and the findings about it.
 
     Parameters
     ----------

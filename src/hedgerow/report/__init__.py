@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file about a fitted model, and the page it is set on."""
+"""The report: one self-contained HTML file about a fitted model, and the layout of its page."""
 
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section, figure, render_page

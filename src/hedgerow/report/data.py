@@ -36,12 +36,9 @@ class ReportData:
         Test rows.
     X_train, y_train : likewise, or None
         Training rows.
-    summary : TableSummary or None
-        Of `hedgerow.datafiles`.
-    recipe : Recipe or None
-        Of `hedgerow.datafiles`.
-    choice : Choice or None
-        Of `hedgerow.selection`.
+    summary : hedgerow.datafiles.TableSummary or None
+    recipe : hedgerow.datafiles.Recipe or None
+    choice : hedgerow.selection.Choice or None
     certificate : Certificate or None
     reproduce : sequence of str
         Commands that reproduce the model.

@@ -224,7 +224,7 @@ def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
     Parameters
     ----------
     shown : display or matplotlib Figure
-        It is closed.
+        The figure, which is closed.
     caption : str
     alt : str
         Description for screen readers.

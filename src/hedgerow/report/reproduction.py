@@ -1,7 +1,8 @@
 """Python code that computes the key figures of a report again.
 
-The code loads the model file and the rows of the data file. If the report is not of files, it fits the model
-to X_train and y_train and evaluates it on X_test and y_test. It prints the figures without rounding.
+The code loads the model file and the rows of the data file. If the report was not made from files, it fits
+the model to X_train and y_train and evaluates it on X_test and y_test. It prints the figures without
+rounding.
 """
 
 import ast
@@ -199,7 +200,7 @@ def _as_fitted(model: Any) -> Any:
     if isinstance(model, WeightedEnsembleClassifier | WeightedEnsembleRegressor):
         members = [_as_fitted(member) for member in model.estimators_]
         return type(model)(members, weights=model.weights_.tolist())
-    if getattr(model, "n_estimators", 0) == "auto":  # with a number, the other sizes would be others
+    if getattr(model, "n_estimators", 0) == "auto":  # with a number, the other sizes would differ
         return model
     requested = int(getattr(model, "n_estimators", 0))
     fitted = int(getattr(model, "n_estimators_", requested))

@@ -66,9 +66,9 @@ def choose(
         A name of `METRICS`; by default "log-loss" for classification and "rmse" for regression. For "pinball"
         and "pinball:0.9" gradient boosting is fitted to the quantile, and other methods are not used.
     budget : float or None
-        Seconds for all steps, including the final fit, with at most a fifth and 5 seconds more. They count
-        after a first fit of each method to about 50 rows, which compiles its kernels and may take half a
-        minute on a new machine. None for no limit: all settings are tried.
+        Seconds for all steps, including the final fit; the steps exceed it by at most a fifth and 5 seconds.
+        The time starts after a first fit of each method to about 50 rows, which compiles its kernels and may
+        take half a minute on a new machine. None for no limit: all settings are tried.
     random_state : int, RandomState or None
     n_jobs : int or None
         Number of threads of the fits; None for all cores.
@@ -83,29 +83,31 @@ def choose(
     -------
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
-        fifths of the rows, 137 rounds on all of them. Or it is a `WeightedEnsembleClassifier` or
-        `WeightedEnsembleRegressor` of its `members`.
+        fifths of the rows, it has 137 rounds. It may also be a `WeightedEnsembleClassifier` or
+        `WeightedEnsembleRegressor` of the `members`.
 
     Notes
     -----
     An ensemble has at most 5 members and weights that are chosen greedily (Caruana et al. 2004), by the
     predictions of the validation rows. Its score is cross-fitted: every fold of these rows is predicted with
-    weights that were chosen on the other folds. It is the model if this score is better than that of single
-    trials that are chosen in the same way, by more than half a standard error of the difference. Each member
-    is fitted to all rows; those that exceed the time or `max_size` are left out.
+    weights that were chosen on the other folds. The ensemble is the model if this score is better than that
+    of single trials that are chosen in the same way, by more than half a standard error of the difference.
+    Each member is fitted to all rows; those that exceed the time or `max_size` are left out.
 
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds
-    than half of the budget suffices for on all rows.
+    than a fit to all rows can have in half of the budget.
 
     With groups or times, gradient boosting has no setting that finds its number of rounds itself: its folds
     would divide the groups and ignore the times.
 
     The trials and the choice are the same for any `n_jobs`, to the bit, except where time decides: what is
-    skipped, cut short or sampled depends on the speed of the machine. With ``budget=None`` nothing does.
+    skipped, cut short or sampled depends on the speed of the machine. With ``budget=None`` nothing depends on
+    it.
 
-    An interrupt (Ctrl-C) ends the trials; the best method so far is fitted to all rows and returned. Without
-    a finished trial, and during the final fit of a method that cannot stop early, it is raised.
+    An interrupt (Ctrl-C) ends the trials; the best method so far is fitted to all rows and returned.
+    KeyboardInterrupt is raised if no trial is finished, or during the final fit of a method that cannot stop
+    early.
 
     Examples
     --------

@@ -5,9 +5,9 @@
     return the counts after the step with the best score, divided by their sum
 
 The score of weights on the rows that they were chosen on is too good, and so is the score of the best of many
-trials. Both are therefore judged by cross-fitting: weights, and the best trial, are chosen on all folds of
-the validation rows but one, and predict that one. The ensemble is used if the difference is more than half
-of its standard error.
+trials. Both are therefore estimated by cross-fitting: weights, and the best trial, are chosen on all folds of
+the validation rows except one, and predict this fold. The ensemble is used if the difference is more than
+half of its standard error.
 
 R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
 """
@@ -36,7 +36,7 @@ _STEPS = 30
 _MIN_WEIGHT = 0.05  # lighter members are left out: they cost as much as others
 _MAX_ROWS = 10_000  # of validation, on which weights are chosen
 _MIN_ROWS = 20
-_FEW_ROWS, _FEW_FOLDS, _MANY_FOLDS = 2_000, 5, 2  # of few rows, more are used to choose the weights
+_FEW_ROWS, _FEW_FOLDS, _MANY_FOLDS = 2_000, 5, 2  # with few rows there are more folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class EnsembleRows:
     Parameters
     ----------
     rows : int64 array
-        Numbers of the validation rows, increasing; of many, a sample.
+        Numbers of the validation rows, increasing; a sample if there are many.
     folds : list of int64 arrays
         Positions in `rows`.
     """
@@ -133,7 +133,7 @@ def _best_single(library: Library, allowed: Integers) -> int:
 
 
 def _greedy(library: Library, allowed: Integers, max_members: int, n_steps: int) -> Integers:
-    """Return the counts after the best step; see the module."""
+    """Return the counts after the best step; see the module docstring."""
     counts = np.zeros(len(library.predictions), np.int64)
     first = _best_single(library, allowed)
     counts[first] = 1
@@ -177,7 +177,7 @@ class EnsembleTrial(Ensemble):
 
     @property
     def is_better(self) -> bool:
-        """Whether it has two members or more and is enough better than single trials."""
+        """Whether it has at least two members and is better than single trials by `MIN_ADVANTAGE`."""
         return len(self.members) > 1 and self.difference > MIN_ADVANTAGE * self.difference_spread
 
 

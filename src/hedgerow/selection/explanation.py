@@ -73,8 +73,8 @@ def explain_ensemble(
 ) -> str:
     """Describe the ensemble that was chosen, or why there is none.
 
-    tried : with all of its members
-    chosen : with those that were fitted; None if the model is a single one
+    tried : the ensemble with all of its members
+    chosen : the ensemble of the fitted members; None if the model is a single one
     """
     if tried is None or len(tried.members) < 2:
         return ""
@@ -115,7 +115,7 @@ def _best_score(metric: Metric, best: TrialResult, among: str) -> str:
 
 
 def constant_predictions(task: str, splits: Sequence[Split]) -> Predictions:
-    """Return the predictions of a model without columns: the shares of the classes, or the mean."""
+    """Return the predictions of a model without columns: the fractions of the classes, or the mean."""
     predictions = []
     for split in splits:
         n = len(split.y_valid)

@@ -90,7 +90,7 @@ def fit_ensemble(
     """Fit the members of an ensemble to all rows; None if there is no time for two.
 
     trials, seconds : of its members, with the estimated times of their fits
-    The weights of members that are left out go to the others, in proportion.
+    The weights of members that are left out are distributed among the others, in proportion.
     """
     planned = affordable_members(tried.weights, seconds, limits.seconds)
     if len(planned) < 2:
@@ -200,6 +200,6 @@ def make_ensemble(models: Sequence[Any], weights: Sequence[float], task: str) ->
 
 
 def file_bytes(models: Sequence[Any], task: str) -> int:
-    """Return about the bytes of the model file: equal fingerprints of rows are stored once."""
+    """Return the approximate size of the model file; equal fingerprints of rows are stored once."""
     model = make_ensemble(models, [1.0] * len(models), task)
     return len(pickle.dumps((model, getattr(model, "row_fingerprints_", None)), protocol=5)) + FILE_BYTES

@@ -26,7 +26,7 @@ class FitLimits:
     ----------
     seconds : float or None
     max_bytes : float
-        Of the saved model; infinity for no limit.
+        Maximum size of the saved model; infinity for no limit.
     growth : float
         Factor by which the trees of the final fit, which has more rows, are larger.
     """
@@ -101,5 +101,5 @@ def most_rounds(model: Any, n_rounds: int, limits: FitLimits, before: tuple[int,
 
 
 def _pickled_bytes(value: Any) -> int:
-    """Return about the bytes of a value in a model file: a pickle holds the same arrays."""
+    """Return the approximate size of a value in a model file: a pickle holds the same arrays."""
     return len(pickle.dumps(value, protocol=5))

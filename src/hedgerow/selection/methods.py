@@ -37,8 +37,8 @@ class Method:
         The weak learner whose depth is ``max_depth``, for ensembles with a choice of weak learner; in
         regression it is always a `DecisionTreeRegressor`.
     rounds : {"loss", "staged", "members", "none"}
-        How the number of rounds is found: by the validation loss that boosting records, by scoring every
-        stage of boosting, not at all because more members are never worse, or there are no rounds.
+        How the number of rounds is found: "loss" by the validation loss that boosting records, "staged" by
+        scoring every stage of boosting. "members": more members are never worse; "none": no rounds.
     max_classes : int or None
     regression_title : str or None
 
@@ -274,7 +274,7 @@ def check_rounds_are_chosen(parameters: Mapping[str, Any]) -> None:
     if parameters.get("drop_rate"):
         raise ValueError(
             f"drop_rate={parameters['drop_rate']!r} is not allowed where validation chooses the number of "
-            "rounds: later rounds change the values of earlier trees; it must be 0, or fit the method alone, "
+            "rounds: later rounds change the values of earlier trees; set it to 0, or fit the method alone, "
             "with a number for n_estimators"
         )
 

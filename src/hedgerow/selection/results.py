@@ -33,7 +33,7 @@ class Trial:
     ----------
     method, title : str
     parameters : dict
-        For `make_model`, with the number of rounds that was found.
+        Parameters for `make_model`, with the number of rounds that was found.
     scores : dict of str to float
         Scores of the validation rows by the names of `METRICS`; empty if the trial did not finish.
     spread : float or None
@@ -111,20 +111,20 @@ class Ensemble:
     members : tuple of int
         Positions of its members in the trials of the choice, the heaviest first.
     weights : tuple of float
-        Of sum 1.
+        Weights of the members; their sum is 1.
     scores : dict of str to float
         Cross-fitted: each fold of the validation rows was predicted with weights chosen on the others.
     spread : float
         Standard error of the score that ranks the trials.
     single_score : float
-        Of single trials, cross-fitted as well: each fold was predicted by the best trial of the others.
+        Cross-fitted score of single trials: each fold was predicted by the best trial of the others.
     difference, difference_spread : float
-        How much better the score of the ensemble is, on the same rows, and the standard error of that.
+        Advantage of the score of the ensemble on the same rows, and its standard error.
 
     Examples
     --------
-    >>> found = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.30, 0.02, 0.004)
-    >>> Ensemble.from_dict(found.to_dict()) == found
+    >>> ensemble = Ensemble((2, 0), (0.75, 0.25), {"log-loss": 0.28}, 0.02, 0.30, 0.02, 0.004)
+    >>> Ensemble.from_dict(ensemble.to_dict()) == ensemble
     True
     """
 
@@ -138,7 +138,7 @@ class Ensemble:
 
     @property
     def title(self) -> str:
-        """What it is, as text."""
+        """A description."""
         return f"weighted ensemble of {len(self.members)} models"
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Choice:
     trials : tuple of Trial
         In the order in which they were run.
     best : Trial
-        The best single one.
+        The best single trial.
     reason : str
         Why it is the best, how far the runner-up is behind, what was skipped and what a larger budget
         would try.
@@ -247,8 +247,8 @@ class Choice:
         Examples
         --------
         >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
-        >>> kept = Choice("classification", "log-loss", "5 folds", (trial,), trial, "Alone.", None, 2.0)
-        >>> Choice.from_dict(kept.to_dict()) == kept
+        >>> choice = Choice("classification", "log-loss", "5 folds", (trial,), trial, "Alone.", None, 2.0)
+        >>> Choice.from_dict(choice.to_dict()) == choice
         True
         """
         _CHECK.fields(content, ("format", *_FIELDS), "the choice")

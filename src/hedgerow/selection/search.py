@@ -228,8 +228,8 @@ class MethodSearch:
     def _try(self, setting: Setting, n_waiting: int) -> None:
         """Try a setting, or skip it if it would take too long.
 
-        The methods that wait for their first setting share the remaining time, each with half as much again
-        as an equal share, because fast ones do not use theirs. A fit that needs more is cut short.
+        The methods that wait for their first setting share the remaining time. Each may use 1.5 times an
+        equal share, because fast methods use less. A fit that needs more is cut short.
         """
         title = METHODS[setting.method].title_for(self.task)
         skipped = Trial(setting.method, title, dict(setting.parameters), status="skipped")
@@ -262,7 +262,7 @@ class MethodSearch:
         self.n_done += 1
 
     def _without_predictions(self, result: TrialResult) -> TrialResult:
-        """Keep the predictions that are used later; all are as large as the validation rows."""
+        """Discard the predictions that are not used later, since each has the size of the validation rows."""
         if self.ensemble_rows is not None and result.predictions is not None:
             result = replace(result, sample=result.predictions.take(self.ensemble_rows.rows))
         is_chosen_later = isinstance(self.options.threshold, str | Mapping)
@@ -281,7 +281,7 @@ class MethodSearch:
         return sorted(scored, key=self._loss)[:MAX_CANDIDATES]  # a stable sort
 
     def _cap_rounds(self, setting: Setting) -> Setting:
-        """Limit the rounds to those that the final fit on all rows will have time for.
+        """Limit the rounds to the number for which the final fit on all rows has time.
 
         Otherwise a slow method could win by rounds that the final fit cannot have.
         """

@@ -104,7 +104,7 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class RowOrder:
-    """What divides the rows, if they are not independent: groups or times, not both.
+    """Groups or times of rows that are not independent; they decide the splits.
 
     Parameters
     ----------
@@ -165,13 +165,13 @@ def hold_out(
         its rows: the training rows contain every class.
     task : {"classification", "regression"}
     fraction : float
-        The share of test rows, above 0 and below 1; at least one row.
+        The fraction of test rows, above 0 and below 1; at least one row.
     seed : int
     draw : int
         Different numbers give different splits of the same seed.
     order : RowOrder, optional
-        Of groups: random whole groups are held out, as many as come closest to the share; a group is in
-        training if a class occurs nowhere else. Of times: the latest rows are held out, whatever their
+        With groups, random whole groups are held out, as many as come closest to the fraction; a group is
+        in training if a class occurs nowhere else. With times, the latest rows are held out, whatever their
         classes; rows of the same time are not divided.
 
     Returns
@@ -297,9 +297,9 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0, *, order: RowOrder |
         At least 2, and at most the number of rows.
     seed : int
     order : RowOrder, optional
-        Of groups: every group is in one fold, or always in training if a class would be missing from the
-        training rows otherwise. Of times: each fold is tested on the rows that follow its training rows, and
-        the first block of rows is always in training; there may be fewer folds.
+        With groups, every group is in one fold, or always in training if a class would be missing from the
+        training rows otherwise. With times, each fold is tested on the rows that follow its training rows,
+        and the first block of rows is always in training; there may be fewer folds.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Decision thresholds: a classifier of two classes that predicts one of them from a probability on.
+"""Decision thresholds: a classifier of two classes predicts the positive class from a probability on.
 
 By default a classifier predicts the more probable class, a threshold of 0.5. If a missed positive row costs
 more than a false alarm, a lower threshold is better. It is a number, or chosen on validation rows:
@@ -36,7 +36,7 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     """A classifier of two classes with a decision threshold, as scikit-learn's class of the same name.
 
     Model files store it: `hedgerow.save` and `hedgerow.load` keep the threshold. `hedgerow.theory.certify`
-    certifies its decisions, those with the threshold.
+    certifies its decisions with the threshold.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(self.estimator_.predict_proba(X), np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the positive class where its probability is at least the threshold, else the other one."""
+        """Return the positive class if its probability is at least the threshold, otherwise the other."""
         labels: NDArray[Any] = np.asarray(self.classes_)[self.decide(self.predict_proba(X))]
         return labels
 
@@ -123,7 +123,7 @@ def positive_number(label: Any, classes: NDArray[Any]) -> int:
         return 1
     numbers = class_numbers(np.array([label], dtype=classes.dtype), classes)
     if numbers[0] < 0:
-        raise ValueError(f"the positive class {label!r} is none of the classes {classes.tolist()}")
+        raise ValueError(f"the positive class {label!r} is not one of the classes {classes.tolist()}")
     return int(numbers[0])
 
 
@@ -153,7 +153,7 @@ def _is_cost(value: Any) -> bool:
 def choose_threshold(predictions: Predictions | None, threshold: Threshold) -> float:
     """Return the threshold that is best on some rows; a number is returned unchanged.
 
-    The candidates lie between neighbouring probabilities; of equally good ones, the highest.
+    The candidates lie between neighbouring probabilities; the highest of equally good ones is returned.
 
     Examples
     --------

@@ -109,8 +109,9 @@ class _WeightedEnsemble(FittedAttributesMixin, BaseEstimator):  # type: ignore[m
 class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _WeightedEnsemble):  # type: ignore[misc]
     """The weighted mean of the probabilities of several classifiers.
 
-    `hedgerow.selection.choose` makes one of its best trials. Model files store it: `hedgerow.save` and
-    `hedgerow.load` keep members and weights. `hedgerow.theory.certify` certifies it with hold-out rows.
+    `hedgerow.selection.choose` makes such an ensemble from its best trials. Model files store it:
+    `hedgerow.save` and `hedgerow.load` keep members and weights. `hedgerow.theory.certify` certifies it with
+    hold-out rows.
 
     Parameters
     ----------
@@ -123,12 +124,12 @@ class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _Weighte
     ----------
     estimators_ : list of the fitted classifiers
     weights_ : float64 array of shape (n_estimators,)
-        Of sum 1.
+        The weights; their sum is 1.
     classes_ : array of labels
     feature_importances_ : float64 array of shape (n_features,)
         Weighted mean of those of the members; only if all have them.
     row_fingerprints_, data_fingerprints_
-        Of the rows that the members were fitted to.
+        Fingerprints of the rows that the members were fitted to.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -151,7 +152,7 @@ class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _Weighte
         self._set_row_fingerprints()
 
     def _set_row_fingerprints(self) -> None:
-        """Set the fingerprints of the training rows of all members; equal ones are held once."""
+        """Set the fingerprints of the training rows of all members; equal ones are stored once."""
         for name in ("row_fingerprints_", "grid_hashes_"):
             self.__dict__.pop(name, None)
         for member in self.estimators_:
@@ -185,8 +186,8 @@ class WeightedEnsembleClassifier(RowFingerprintsMixin, ClassifierMixin, _Weighte
     def separate_members_(self) -> list[Any]:
         """All members, unless they have the same fingerprints of their rows; then none.
 
-        Their hashes may differ too: `BaggingClassifier` has others of categories than other models. A member
-        of another library has no fingerprints, or those of its last step if it is a pipeline.
+        Their hashes may differ too: `BaggingClassifier` hashes categories differently from other models. A
+        member of another library has no fingerprints, or those of its last step if it is a pipeline.
         """
         rows = [getattr(member, "row_fingerprints_", None) for member in self.estimators_]
         same = rows[0] is not None and all(one is rows[0] for one in rows)
@@ -223,12 +224,12 @@ class WeightedEnsembleRegressor(RegressorMixin, _WeightedEnsemble):  # type: ign
     estimators : sequence of regressors
         `fit` fits copies of them.
     weights : sequence of float, optional
-        As of `WeightedEnsembleClassifier`.
+        See `WeightedEnsembleClassifier`.
 
     Attributes
     ----------
     estimators_, weights_, feature_importances_, data_fingerprints_, n_features_in_, feature_names_in_
-        As of `WeightedEnsembleClassifier`.
+        See `WeightedEnsembleClassifier`.
 
     Examples
     --------
@@ -245,7 +246,7 @@ class WeightedEnsembleRegressor(RegressorMixin, _WeightedEnsemble):  # type: ign
 
 
 def members_of(model: Any) -> list[tuple[float, Any]]:
-    """Return the weights and models of a weighted ensemble, with a threshold or without; else the model.
+    """Return the weights and models of a weighted ensemble, with a threshold or without; or a single model.
 
     >>> [weight for weight, _ in members_of("any other model")]
     [1.0]
