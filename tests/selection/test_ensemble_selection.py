@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hedgerow.selection.ensemble_selection import (
     MAX_MEMBERS,
+    CandidatePredictions,
     EnsembleRows,
-    Library,
     choose_weights,
     cross_fit,
     try_ensemble,
@@ -30,7 +30,7 @@ def library(n_models, n_rows, seed=0, *, metric="rmse", spread=1.0):
         y[:3] = np.arange(3) % (y.max() + 1)
         noise = rng.gamma(1.0, size=(n_models, n_rows, y.max() + 1)) + np.eye(y.max() + 1)[y]
         models = [class_predictions(y, one / one.sum(axis=1, keepdims=True)) for one in noise]
-    return Library(models, METRICS[metric])
+    return CandidatePredictions(models, METRICS[metric])
 
 
 def mean_loss(models, chosen):
@@ -92,7 +92,7 @@ def test_an_ensemble_is_never_worse_than_the_best_on_the_rows_of_the_selection(n
 def test_equal_models_are_selected_in_their_order():
     y = RNG.normal(size=20)
     same = Predictions(y, y + 1.0)
-    assert choose_weights(Library([same, same, same], METRICS["rmse"])).tolist() == [1, 0, 0]
+    assert choose_weights(CandidatePredictions([same, same, same], METRICS["rmse"])).tolist() == [1, 0, 0]
 
 
 def test_light_members_are_left_out():
@@ -100,12 +100,12 @@ def test_light_members_are_left_out():
     y[:2] = 40.0
     good = Predictions(y, np.where(np.arange(2000) < 2, 0.0, 0.1 * RNG.normal(size=2000)))
     rare = Predictions(y, np.where(np.arange(2000) < 2, 40.0, 25.0))  # right for two rows only
-    assert choose_weights(Library([good, rare], METRICS["rmse"])).tolist() == [1, 0]
+    assert choose_weights(CandidatePredictions([good, rare], METRICS["rmse"])).tolist() == [1, 0]
 
 
 def test_an_undefined_metric_leaves_the_first_model():
     one_class = [class_predictions(np.zeros(9, int), RNG.dirichlet([1, 1], 9)) for _ in range(3)]
-    assert choose_weights(Library(one_class, METRICS["auc"])).tolist() == [1, 0, 0]
+    assert choose_weights(CandidatePredictions(one_class, METRICS["auc"])).tolist() == [1, 0, 0]
 
 
 def test_weights_of_a_part_do_not_depend_on_its_rows():

@@ -221,7 +221,7 @@ class ReportData:
 
     @property
     def class_order(self) -> list[int]:
-        """Numbers of the classes; of two, curves are of the second, which is the positive or rare one."""
+        """Numbers of the classes; curves of two classes show the second: the positive or rare one."""
         order = list(range(len(self.classes)))
         return order[::-1] if len(order) == 2 and self.ranked_class == 0 else order
 
@@ -258,7 +258,7 @@ class ReportData:
         return None if found is None else np.asarray(found, dtype=np.float64)
 
     def top_features(self, most: int) -> list[int]:
-        """The most important columns."""
+        """Return the most important columns."""
         if self.importances is None:
             return list(range(min(most, self.n_columns)))
         order = np.argsort(-self.importances, kind="stable")[:most]
@@ -266,7 +266,7 @@ class ReportData:
 
 
 def table_values(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int]) -> list[list[Any]]:
-    """Values of some rows and columns of a table: numbers, booleans, categories, None for missing.
+    """Return values of some rows and columns of a table: numbers, booleans, categories, None for missing.
 
     >>> table_values(np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([1]), [0, 1])
     [[3.0, None]]

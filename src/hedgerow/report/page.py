@@ -104,7 +104,7 @@ def join(*elements: str) -> Markup:
 
 
 def paragraph(*elements: str, kind: str = "") -> Markup:
-    """A paragraph; kind "small" is for notes, "statement" is emphasised.
+    """Return a paragraph; kind "small" is for notes, "statement" is emphasised.
 
     >>> print(paragraph("x < y", kind="small"))
     <p class="small">x &lt; y</p>
@@ -114,7 +114,7 @@ def paragraph(*elements: str, kind: str = "") -> Markup:
 
 
 def heading(title: str) -> Markup:
-    """A heading within a section.
+    """Return a heading within a section.
 
     >>> print(heading("Rows & columns"))
     <h3>Rows &amp; columns</h3>
@@ -132,7 +132,7 @@ def code(content: str) -> Markup:
 
 
 def listing(lines: Iterable[str]) -> Markup:
-    """A block of code.
+    """Return a block of code.
 
     >>> print(listing(["import hedgerow", "2 < 3"]))
     <pre tabindex="0"><code>import hedgerow
@@ -142,7 +142,7 @@ def listing(lines: Iterable[str]) -> Markup:
 
 
 def bullets(items: Iterable[str]) -> Markup:
-    """A list.
+    """Return a list.
 
     >>> print(bullets(["one"]))
     <ul>
@@ -153,7 +153,7 @@ def bullets(items: Iterable[str]) -> Markup:
 
 
 def key_figures(items: Iterable[tuple[str, str, str]]) -> Markup:
-    """A row of key figures, each a name, a value and a note, which may be empty.
+    """Return a row of key figures, each a name, a value and a note, which may be empty.
 
     >>> '<dd class="value">97 %</dd>' in key_figures([("accuracy", "97 %", "")])
     True
@@ -169,7 +169,7 @@ def table(
     numbers: Iterable[int] = (),
     marked: Iterable[int] = (),
 ) -> Markup:
-    """A table, which scrolls if it is too wide; the first cell of a row is its name.
+    """Return a table, which scrolls if it is too wide; the first cell of a row is its name.
 
     `head` are the names of the columns, those of `numbers` are aligned right, the rows of `marked` are
     highlighted.
@@ -192,7 +192,7 @@ def table(
 
 
 def folded(summary: str, element: Markup) -> Markup:
-    """A collapsed element with a summary; it is expanded in print.
+    """Return a collapsed element with a summary; it is expanded in print.
 
     The element is written twice, since browsers print collapsed elements differently: it must have no ids.
 
@@ -210,7 +210,7 @@ def folded(summary: str, element: Markup) -> Markup:
 
 
 def isolated(content: str) -> Markup:
-    """Text of any script, whose direction does not affect its neighbours.
+    """Return a text of any script, whose direction does not affect its neighbours.
 
     >>> isolated("<x>")
     Markup('<bdi>&lt;x&gt;</bdi>')
@@ -219,7 +219,7 @@ def isolated(content: str) -> Markup:
 
 
 def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
-    """A figure with its caption.
+    """Return a figure with its caption.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def side_by_side(*figures: Markup) -> Markup:
 
 
 def histogram(counts: Sequence[int], alt: str) -> Markup:
-    """A histogram of the height of a line of text.
+    """Return a histogram of the height of a line of text.
 
     >>> histogram([1, 2], "two bins").count("<rect")
     2

@@ -146,7 +146,7 @@ class Report:
         return cls(title, tuple(filter(None, sections)), data.figures, lead)
 
     def to_html(self) -> str:
-        """The page as one self-contained text."""
+        """Return the page as one self-contained text."""
         return page.render_page(self.title, self.sections, lead=self.lead)
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -68,7 +68,7 @@ def evaluation_code(data: ReportData) -> list[str]:
 
 
 def file_card(data: ReportData) -> dict[str, Any] | None:
-    """The card of the model file; None without a file, or if it is not one of `hedgerow train`."""
+    """Return the card of the model file; None without a file, or if it is not one of `hedgerow train`."""
     if data.model_file is None or data.recipe is None:
         return None
     try:
@@ -79,7 +79,7 @@ def file_card(data: ReportData) -> dict[str, Any] | None:
 
 
 def is_standard_input(data: ReportData) -> bool:
-    """Whether the rows are from standard input, which cannot be read again."""
+    """Return whether the rows are from standard input, which cannot be read again."""
     return data.data_file == "-"
 
 
@@ -194,7 +194,7 @@ def with_imports_first(lines: Sequence[str]) -> list[str]:
 
 
 def _as_fitted(model: Any) -> Any:
-    """The unfitted model with the number of members of the fit, if it stopped early."""
+    """Return the unfitted model with the number of members of the fit, if it stopped early."""
     if isinstance(model, FixedThresholdClassifier):
         return type(model)(_as_fitted(model.estimator_), model.threshold, pos_label=model.pos_label)
     if isinstance(model, WeightedEnsembleClassifier | WeightedEnsembleRegressor):
@@ -208,7 +208,7 @@ def _as_fitted(model: Any) -> Any:
 
 
 def _expression(value: Any, modules: dict[str, set[str]], left_out: list[str]) -> str:
-    """The Python expression of an estimator or a parameter; collects its imports."""
+    """Return the Python expression of an estimator or a parameter; collect its imports."""
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})"
     if isinstance(value, np.generic):
@@ -245,7 +245,7 @@ def _is_expression(shown: str) -> bool:
 
 
 def _public_module(kind: type) -> str:
-    """The module that a class is imported from.
+    """Return the module that a class is imported from.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> _public_module(LogisticRegression), _public_module(hedgerow.AdaBoostClassifier)

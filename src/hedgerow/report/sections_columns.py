@@ -144,7 +144,7 @@ def partial_dependence(data: ReportData) -> Section | None:
 
 
 def shapes(data: ReportData) -> Section | None:
-    """The shape functions of a sum of stumps."""
+    """Draw the shape functions of a sum of stumps."""
     if not is_sum_of_stumps(data.model) or not data.top_features(1):
         return None
     display = ShapeFunctionDisplay.from_estimator(data.model, data.X, n_columns=2)
@@ -158,7 +158,7 @@ def shapes(data: ReportData) -> Section | None:
 
 
 def is_sum_of_stumps(model: object) -> bool:
-    """Whether a model is a sum of trees with one split each.
+    """Return whether a model is a sum of trees with one split each.
 
     >>> from hedgerow import AdaBoostClassifier, RandomForestClassifier
     >>> from hedgerow.datasets import load_toy

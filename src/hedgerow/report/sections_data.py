@@ -28,7 +28,7 @@ _GROUPED = 10_000  # from which numbers of a range have commas
 
 
 def accuracy_interval(n_wrong: int, n: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """The exact interval of the accuracy on new rows (Clopper and Pearson 1934), by errors and test rows.
+    """Return the exact interval of the accuracy on new rows (Clopper and Pearson 1934), from its errors.
 
     >>> [round(end, 4) for end in accuracy_interval(4, 143)]
     [0.9299, 0.9923]
@@ -37,7 +37,7 @@ def accuracy_interval(n_wrong: int, n: int, alpha: float = _ALPHA) -> tuple[floa
 
 
 def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[float, float]:
-    """An interval of the median of new values for any distribution: two order statistics.
+    """Return an interval of the median of new values for any distribution: two order statistics.
 
     The number of n values below the median is binomial(n, 1/2).
 
@@ -55,7 +55,7 @@ def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[floa
 
 
 def summary_section(data: ReportData) -> Section:
-    """The model, its scores and its certificate."""
+    """Describe the model, its scores and its certificate."""
     rows = _classification_figures(data) if data.is_classification else _regression_figures(data)
     elements = [page.paragraph(_describe_model(data)), page.key_figures(rows)]
     if data.certificate is not None:
@@ -148,7 +148,7 @@ def _regression_figures(data: ReportData) -> list[tuple[str, str, str]]:
 
 
 def data_section(data: ReportData) -> Section:
-    """Rows, columns and target, and how they were prepared."""
+    """Describe rows, columns and target, and how they were prepared."""
     summary = data.summary if data.summary is not None else describe(as_arrow(data))
     elements = [_counts(data, summary)]
     elements.append(_class_balance(data) if data.is_classification else _target_numbers(data))
@@ -159,7 +159,7 @@ def data_section(data: ReportData) -> Section:
 
 
 def as_arrow(data: ReportData) -> pa.Table:
-    """The training rows, or without them the test rows, as an Arrow table."""
+    """Return the training rows, or without them the test rows, as an Arrow table."""
     X = data.X if data.X_train is None else data.X_train
     if isinstance(X, pa.Table):
         return X
@@ -220,7 +220,7 @@ def _target_numbers(data: ReportData) -> Markup:
 
 
 def _preparation(recipe: Any) -> list[Markup]:
-    """Columns dropped and expanded, and notes."""
+    """Describe columns dropped and expanded, and notes."""
     elements = []
     if recipe.dropped:
         elements += [
@@ -288,7 +288,7 @@ def _grouped(value: Any) -> str:
 
 
 def _mean(column: Any) -> Any:
-    """The mean of a column; 0 if it differs from 0 only by rounding."""
+    """Return the mean of a column; 0 if it differs from 0 only by rounding."""
     width = column.high - column.low if isinstance(column.mean, float) else 0.0
     return 0.0 if isinstance(column.mean, float) and abs(column.mean) < 1e-12 * width else column.mean
 

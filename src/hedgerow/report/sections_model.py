@@ -49,7 +49,7 @@ _FITTED = {
 
 
 def choice(data: ReportData) -> Section | None:
-    """The methods that were compared, and the reason for the choice."""
+    """Describe the methods that were compared, and the reason for the choice."""
     if data.choice is None:
         return None
     found = data.choice
@@ -103,7 +103,7 @@ def _trials(found: Any) -> Markup:
 
 
 def _scores(trials: Sequence[Any], name: str, metric: str) -> list[str]:
-    """A score of some trials; that of the metric of the choice has its standard error."""
+    """Return a score of some trials; that of the metric of the choice has its standard error."""
     values = [trial.scores.get(name, math.nan) for trial in trials]
     if name != metric:
         return text.column(values)
@@ -128,7 +128,7 @@ def _note(found: Any, trial: Any) -> str:
 
 
 def method(data: ReportData) -> Section:
-    """The class, its parameters and the results of the fit."""
+    """Describe the class, its parameters and the results of the fit."""
     about = (inspect.getdoc(type(data.model)) or "").partition("\n")[0]
     title = page.join(page.code(data.kind), f": {about}" if about else "")
     members = members_of(data.model)
@@ -152,7 +152,7 @@ def method(data: ReportData) -> Section:
 
 
 def _members(members: list[tuple[float, Any]]) -> Markup:
-    """The members of a weighted ensemble."""
+    """Describe the members of a weighted ensemble."""
     rows = [[f"{weight:.2g}", " ".join(repr(member).split())] for weight, member in members]
     return page.table("Members of the ensemble, with their weights", ["weight", "model"], rows, numbers=[0])
 
@@ -185,7 +185,7 @@ def _parameters(model: Any) -> Markup:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a parameter has its default value."""
+    """Return whether a parameter has its default value."""
     return value is default or (type(value) is type(default) and repr(value) == repr(default))
 
 
@@ -304,7 +304,7 @@ def _code(data: ReportData) -> list[Markup]:
 
 
 def certificate(data: ReportData) -> Section | None:
-    """All bounds with their conditions, and those that do not apply."""
+    """List all bounds with their conditions, and those that do not apply."""
     found = data.certificate
     if found is None:
         return None
@@ -328,7 +328,7 @@ def certificate(data: ReportData) -> Section | None:
 
 
 def bounds_table(found: Certificate) -> Markup:
-    """The bounds with their conditions, the smallest first.
+    """Return the bounds with their conditions, the smallest first.
 
     >>> from hedgerow.theory.certificate import Bound
     >>> bound = Bound("hold-out", 0.12341, 0.05, 100, "4 errors in 100 rows", "the rows are new")

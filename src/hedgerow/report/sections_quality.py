@@ -26,7 +26,7 @@ _MAX_CLASSES = 100  # of a matrix and a table of classes
 
 
 def confusion(data: ReportData) -> Section | None:
-    """The confusion matrix, and precision and recall of every class."""
+    """Draw the confusion matrix, and precision and recall of every class."""
     if not data.has_known_labels or len(data.classes) > _MAX_CLASSES:
         return None
     display = ConfusionMatrixDisplay.from_predictions(data.y, data.predicted, labels=data.classes)
@@ -60,7 +60,7 @@ def _per_class(data: ReportData) -> Markup:
 
 
 def calibration(data: ReportData) -> Section | None:
-    """The calibration of the probabilities."""
+    """Draw the calibration of the probabilities."""
     if data.probabilities is None or not data.has_known_labels:
         return None
     n_bins = max(2, min(_MAX_BINS, len(data.y) // _MIN_BIN_ROWS))
@@ -98,7 +98,7 @@ def ranking(data: ReportData) -> Section | None:
 
 
 def predicted(data: ReportData) -> Section | None:
-    """Actual against predicted values, and the errors."""
+    """Draw actual against predicted values, and the errors."""
     if data.is_classification:
         return None
     display = PredictedDisplay.from_predictions(data.y, data.predicted)

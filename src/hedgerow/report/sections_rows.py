@@ -24,7 +24,7 @@ _LARGEST_SHOWN = 1000.0  # likelihood ratio
 
 
 def hardest(data: ReportData) -> Section | None:
-    """The test rows with the largest errors, and rows with doubtful labels."""
+    """List the test rows with the largest errors, and rows with doubtful labels."""
     elements = []
     if data.is_classification and data.margins is not None:
         elements.append(_hardest_labels(data))
@@ -44,7 +44,7 @@ def _table_of_rows(
     rows: list[list[str]],
     numbers: set[int],
 ) -> Markup:
-    """A table of rows with the values of the most important columns."""
+    """Return a table of rows with the values of the most important columns."""
     top = data.top_features(_SHOWN)
     values = table_values(X, chosen, top)
     for position, column in enumerate(zip(*values, strict=True), len(head)):

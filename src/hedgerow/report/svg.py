@@ -51,7 +51,7 @@ _DARKEST, _LIGHTEST = 0.12, 0.95  # lightness of the paper and of black ink, on 
 
 
 def variable(colour: str, *, of_text: bool = False) -> str:
-    """The CSS variable of a colour `#rrggbb`, for lines and areas or for text.
+    """Return the CSS variable of a colour `#rrggbb`, for lines and areas or for text.
 
     >>> variable("#0072B2"), variable("#deebf7")
     ('var(--blue)', 'var(--c-deebf7)')
@@ -66,7 +66,7 @@ def variable(colour: str, *, of_text: bool = False) -> str:
 
 
 def dark(colour: str) -> str:
-    """The counterpart of a colour `#rrggbb` on a dark page.
+    """Return the counterpart of a colour `#rrggbb` on a dark page.
 
     >>> dark("#0072b2"), dark("#eeeeee"), dark("#222222")
     ('#5aaee6', '#2d2d2d', '#d6d6d6')
@@ -159,7 +159,7 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
 
 
 def _references(element: ET.Element) -> Iterator[str]:
-    """The ids that an element refers to."""
+    """Yield the ids that an element refers to."""
     for key, value in element.attrib.items():
         if _local(key) == "href" and value.startswith("#"):
             yield value[1:]
@@ -167,12 +167,12 @@ def _references(element: ET.Element) -> Iterator[str]:
 
 
 def _local(name: str) -> str:
-    """A name without its namespace."""
+    """Return a name without its namespace."""
     return name.rpartition("}")[2]
 
 
 def _written(element: ET.Element, ids: dict[str, str], *, is_text: bool = False) -> Iterator[Markup]:
-    """The HTML of an element and its children; text may be drawn as paths in a group "text_1"."""
+    """Yield the HTML of an element and its children; text may be drawn as paths in a group "text_1"."""
     tag = _local(str(element.tag))
     if tag in _LEFT_OUT:
         return
@@ -220,7 +220,7 @@ def _attributes(element: ET.Element, ids: dict[str, str], *, is_text: bool) -> I
 
 
 def _declarations(raw: str, *, is_text: bool) -> Iterator[str]:
-    """The declarations of a style attribute, with the font of the page and variables as colours."""
+    """Yield the declarations of a style attribute, with the font of the page and variables as colours."""
     for declaration in raw.split("; "):
         short = _FONT.match(declaration)
         if short:

@@ -70,7 +70,7 @@ class EnsembleRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Library:
+class CandidatePredictions:
     """Predictions of several models for the same rows, and the metric of a mean of them."""
 
     predictions: Sequence[Predictions]
@@ -82,9 +82,9 @@ class Library:
         total = sum(int(n) * _values(one) for n, one in zip(counts, self.predictions, strict=True) if n)
         return self._of(np.asarray(total) / int(np.sum(counts)))
 
-    def take(self, rows: Integers) -> "Library":
+    def take(self, rows: Integers) -> "CandidatePredictions":
         """Return the predictions of some rows."""
-        return Library([one.take(rows) for one in self.predictions], self.metric, self.threshold)
+        return CandidatePredictions([one.take(rows) for one in self.predictions], self.metric, self.threshold)
 
     def _of(self, values: Floats) -> Predictions:
         first = self.predictions[0]
@@ -98,7 +98,9 @@ class Library:
         return np.inf if score is None or np.isnan(score) else self.metric.loss(score)
 
 
-def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps: int = _STEPS) -> Integers:
+def choose_weights(
+    library: CandidatePredictions, *, max_members: int = MAX_MEMBERS, n_steps: int = _STEPS
+) -> Integers:
     """Return how often each model is selected; equal predictions are selected in their order.
 
     Examples
@@ -106,7 +108,7 @@ def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps:
     >>> from hedgerow.selection.metrics import METRICS
     >>> y = np.array([1.0, 2.0, 3.0])
     >>> guesses = [y - [0.3, 0.0, 0.0], y + [0.3, 0.1, 0.1], y + 5.0]
-    >>> library = Library([Predictions(y, guess) for guess in guesses], METRICS["rmse"])
+    >>> library = CandidatePredictions([Predictions(y, guess) for guess in guesses], METRICS["rmse"])
     >>> choose_weights(library, n_steps=2).tolist()
     [1, 1, 0]
     """
@@ -127,12 +129,12 @@ def choose_weights(library: Library, *, max_members: int = MAX_MEMBERS, n_steps:
         allowed = kept
 
 
-def _best_single(library: Library, allowed: Integers) -> int:
+def _best_single(library: CandidatePredictions, allowed: Integers) -> int:
     losses = [library.loss(_values(library.predictions[number])) for number in allowed]
     return int(allowed[int(np.argmin(losses))])
 
 
-def _greedy(library: Library, allowed: Integers, max_members: int, n_steps: int) -> Integers:
+def _greedy(library: CandidatePredictions, allowed: Integers, max_members: int, n_steps: int) -> Integers:
     """Return the counts after the best step; see the module docstring."""
     counts = np.zeros(len(library.predictions), np.int64)
     first = _best_single(library, allowed)
@@ -152,7 +154,7 @@ def _greedy(library: Library, allowed: Integers, max_members: int, n_steps: int)
     return best_counts
 
 
-def choose_single(library: Library) -> Integers:
+def choose_single(library: CandidatePredictions) -> Integers:
     """Return 1 for the best model, and 0 for the others."""
     counts = np.zeros(len(library.predictions), np.int64)
     counts[_best_single(library, np.arange(len(counts)))] = 1
@@ -160,7 +162,9 @@ def choose_single(library: Library) -> Integers:
 
 
 def cross_fit(
-    library: Library, folds: Sequence[Integers], choose: Callable[[Library], Integers]
+    library: CandidatePredictions,
+    folds: Sequence[Integers],
+    choose: Callable[[CandidatePredictions], Integers],
 ) -> Predictions:
     """Predict each fold with weights chosen on the others; the rows are in the order of the folds."""
     rows = np.arange(len(library.predictions[0].y_true))
@@ -197,7 +201,7 @@ def try_ensemble(
     """
     if task == "classification" and any(one.probabilities is None for one in predictions):
         return None
-    library = Library(predictions, metric, threshold)
+    library = CandidatePredictions(predictions, metric, threshold)
     counts = choose_weights(library)
     crossed, single = cross_fit(library, folds, choose_weights), cross_fit(library, folds, choose_single)
     scores, others = metric.row_scores(crossed), metric.row_scores(single)

@@ -144,12 +144,12 @@ def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predicti
 
 def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult) -> str:
     """Describe the best of the other methods; another setting of the same method if there is no other."""
-    others = [one for one in results if one is not best and one.trial.has_scores]
+    others = [result for result in results if result is not best and result.trial.has_scores]
     method = best.trial.method
-    others = [one for one in others if one.trial.method != method] or others
+    others = [result for result in others if result.trial.method != method] or others
     if not others:
         return "There is no other trial to compare it with."
-    runner_up = min(others, key=lambda one: metric.loss(one.trial.scores[metric.name]))
+    runner_up = min(others, key=lambda result: metric.loss(result.trial.scores[metric.name]))
     group = "of the other methods" if runner_up.trial.method != method else "of its other settings"
     start = f"The best {group} is {runner_up.trial.description} with {_score(metric, runner_up.trial)}"
     a, b = best.row_scores, runner_up.row_scores
@@ -169,13 +169,13 @@ def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult
 def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[str]:
     """Describe the trials that were cut short, skipped, failed or refused."""
     sentences = []
-    cut = [one.trial for one in results if one.trial.status == "cut short"]
+    cut = [result.trial for result in results if result.trial.status == "cut short"]
     if cut:
         sentences.append(f"Cut short by the budget: {_some(cut)}.")
-    skipped = [one.trial for one in results if one.trial.status == "skipped"]
+    skipped = [result.trial for result in results if result.trial.status == "skipped"]
     if skipped:
         sentences.append(f"Skipped; a larger budget would try next: {_some(skipped)}.")
-    failed = [one.trial for one in results if one.trial.status == "failed"]
+    failed = [result.trial for result in results if result.trial.status == "failed"]
     if failed:
         sentences.append("Failed: " + "; ".join(f"{t.description}: {t.note}" for t in failed) + ".")
     if refused:

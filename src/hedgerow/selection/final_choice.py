@@ -41,7 +41,7 @@ def finish(search: MethodSearch) -> Choice:
     search.n_done += 1
     search.report("done")
     n_valid = sum(len(split.y_valid) for split in search.splits)
-    n_rows, trials = search.data.n_rows, (*(one.trial for one in search.results), *search.refused)
+    n_rows, trials = search.data.n_rows, (*(result.trial for result in search.results), *search.refused)
     return Choice(
         search.task,
         search.metric.name,
@@ -61,10 +61,12 @@ def finish(search: MethodSearch) -> Choice:
 def _try_ensemble(search: MethodSearch) -> EnsembleTrial | None:
     """Choose the weights of an ensemble and compare it with the best trial; None if there is none."""
     candidates = search.candidates()
-    samples = [one.sample for one in candidates if one.sample is not None]
+    samples = [result.sample for result in candidates if result.sample is not None]
     if search.ensemble_rows is None or len(samples) < 2:
         return None
-    numbers = [next(i for i, one in enumerate(search.results) if one is wanted) for wanted in candidates]
+    numbers = [
+        next(i for i, result in enumerate(search.results) if result is wanted) for wanted in candidates
+    ]
     threshold = search.context(search.splits).threshold
     return try_ensemble(search.task, search.metric, numbers, samples, search.ensemble_rows.folds, threshold)
 
@@ -79,15 +81,15 @@ def _fit_best(
     if tried is not None and tried.is_better:
         search.report(f"weighted ensemble of {len(tried.members)} models, {rows}")
         results = [search.results[number] for number in tried.members]
-        seconds = [search.final_seconds(one) for one in results]
-        trials = [one.trial for one in results]
+        seconds = [search.final_seconds(result) for result in results]
+        trials = [result.trial for result in results]
         fitted = fit_ensemble(tried, best.trial, trials, seconds, data, seed, n_jobs, limits)
         if fitted is not None:
             return fitted
         note = "There was no time for the final fits of the ensemble: the model is the best single one."
     search.report(f"{best.trial.description}, {rows}")
     fit = fit_final(best.trial, data, seed, n_jobs, limits)
-    return FinalModel(fit.model, best.trial, None, " ".join(one for one in (note, fit.note) if one))
+    return FinalModel(fit.model, best.trial, None, " ".join(result for result in (note, fit.note) if result))
 
 
 def _with_threshold(
@@ -99,7 +101,7 @@ def _with_threshold(
     if final.ensemble is not None and tried is not None:
         predictions: Predictions | None = tried.predictions
     else:
-        predictions = next(one.predictions for one in search.results if one.trial is final.trial)
+        predictions = next(result.predictions for result in search.results if result.trial is final.trial)
     threshold = choose_threshold(predictions, search.options.threshold)
     label = np.asarray(final.model.classes_)[search.positive]
     return FixedThresholdClassifier.of(final.model, threshold, label), threshold
@@ -108,7 +110,7 @@ def _with_threshold(
 def _reason(search: MethodSearch, best: TrialResult, final: FinalModel, tried: EnsembleTrial | None) -> str:
     """Explain the choice in sentences, first what the model is."""
     n_left = sum(map(len, search.queue.values())) - len(search.results)
-    trials = [one.trial for one in search.results]
+    trials = [result.trial for result in search.results]
     of_trials = explain_choice(
         search.metric,
         search.results,

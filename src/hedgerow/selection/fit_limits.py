@@ -53,15 +53,15 @@ def grow_members(model: Any, X: Any, y: Any, limits: FitLimits, weighted: dict[s
     if not limits.exist or stages[1] >= most:
         stages = [most]
     by_size = by_time = most
-    start, fitted, before = time.perf_counter(), 0, None
+    start, fitted, measured = time.perf_counter(), 0, None
     for stage in stages:
         target, began = min(stage, by_size, by_time), time.perf_counter()
         if target <= fitted:
             break
         model.set_params(warm_start=True, n_estimators=target).fit(X, y, **weighted)
-        size = most_rounds(model, target, limits, before)
+        size = most_rounds(model, target, limits, measured)
         by_size = min(size, by_size if stage == most else most)
-        before = (target, _pickled_bytes(model)) if np.isfinite(limits.max_bytes) else None
+        measured = (target, _pickled_bytes(model)) if np.isfinite(limits.max_bytes) else None
         if limits.seconds is not None:
             now = time.perf_counter()
             member_seconds = (now - began) / (target - fitted)

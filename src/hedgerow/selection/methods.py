@@ -227,21 +227,21 @@ def make_model(
     AdaBoostClassifier(estimator=DecisionTreeClassifier(max_depth=2), n_estimators=30, random_state=0)
     """
     check_task(task)
-    found = find_method(method)
-    reason = found.reason_against(task, None)
+    entry = find_method(method)
+    reason = entry.reason_against(task, None)
     if reason is not None:
         raise ValueError(f"method={method!r} is not allowed for {task}: {reason}")
-    kind = found.classifier if task == "classification" else found.regressor
-    values = {**found.defaults, **(found.regression_defaults if task == "regression" else {}), **parameters}
-    if found.member is not None and "max_depth" in values:
-        member = found.member if task == "classification" else DecisionTreeRegressor
-        values["estimator"] = _member(member, found.name, values.pop("max_depth"))
+    kind = entry.classifier if task == "classification" else entry.regressor
+    values = {**entry.defaults, **(entry.regression_defaults if task == "regression" else {}), **parameters}
+    if entry.member is not None and "max_depth" in values:
+        member = entry.member if task == "classification" else DecisionTreeRegressor
+        values["estimator"] = _member(member, entry.name, values.pop("max_depth"))
     names = kind._get_param_names()  # noqa: SLF001 - scikit-learn's list, without an instance
-    if found.name == "schapire":
+    if entry.name == "schapire":
         values.setdefault("estimator", DecisionStump(n_jobs=n_jobs))
     for name, value in values.items():
         if name not in names:
-            near = nearest_names(name, [*names, *(["max_depth"] if found.member is not None else [])], 1)
+            near = nearest_names(name, [*names, *(["max_depth"] if entry.member is not None else [])], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"{name}={value!r} is not allowed: method {method!r} has no such parameter{hint}"

@@ -87,7 +87,7 @@ def _accuracy(predictions: Predictions) -> Floats:
 
 
 def _balanced_accuracy(predictions: Predictions) -> Floats:
-    """Mean recall of the classes that occur."""
+    """Return the mean recall of the classes that occur."""
     classes, numbers, counts = np.unique(predictions.y_true, return_inverse=True, return_counts=True)
     right = predictions.y_pred == predictions.y_true
     recalls = np.bincount(numbers, right, len(classes)) / counts
@@ -140,7 +140,7 @@ def _auc(predictions: Predictions) -> Floats | None:
 
 
 def _average_precision(predictions: Predictions) -> Floats | None:
-    """Mean, over the rows of the positive class, of the precision at their score; ties are one threshold.
+    """Return the mean precision at the scores of the positive rows; ties are one threshold.
 
     A row j of label y_j changes the score by its own precision P_j and by the precisions of all positive
     rows i below it, of which N_i rows are not below:
@@ -154,18 +154,20 @@ def _average_precision(predictions: Predictions) -> Floats | None:
     if not n_positive:
         return None
     order = np.argsort(-predictions.probabilities[:, predictions.positive], kind="stable")
-    scores, found = predictions.probabilities[order, predictions.positive], positive[order]
+    scores, is_positive = predictions.probabilities[order, predictions.positive], positive[order]
     # The last and the first row of every group of equal scores, for each row.
     ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), n - 1)
     group = np.searchsorted(ends, np.arange(n))
     starts = np.concatenate([[0], ends[:-1] + 1])
     n_above = (ends[group] + 1).astype(np.float64)
-    precision = np.cumsum(found)[ends[group]] / n_above
-    area = float(np.mean(precision[found]))
-    below = np.cumsum(np.stack([found / n_above, found * precision / n_above])[:, ::-1], axis=1)[:, ::-1]
+    precision = np.cumsum(is_positive)[ends[group]] / n_above
+    area = float(np.mean(precision[is_positive]))
+    below = np.cumsum(np.stack([is_positive / n_above, is_positive * precision / n_above])[:, ::-1], axis=1)[
+        :, ::-1
+    ]
     below = below[:, starts[group]]  # sums over the positive rows at or below the score
-    influence = found * (precision - area) * (n / n_positive)
-    influence += (n / n_positive) * (found * below[0] - below[1])
+    influence = is_positive * (precision - area) * (n / n_positive)
+    influence += (n / n_positive) * (is_positive * below[0] - below[1])
     row_scores = np.empty(n)
     row_scores[order] = area + influence
     return row_scores
@@ -191,7 +193,7 @@ def _f1(predictions: Predictions) -> Floats | None:
 
 
 def _f1_macro(predictions: Predictions) -> Floats:
-    """Mean F1 of the classes that occur or are predicted."""
+    """Return the mean F1 of the classes that occur or are predicted."""
     classes = np.union1d(predictions.y_true, predictions.y_pred)
     known = [int(number) for number in classes if number >= 0]
     scores = [_f1_of_class(predictions.y_true, predictions.y_pred, one) for one in known]

@@ -33,10 +33,12 @@ class Predictions:
     @classmethod
     def concatenate(cls, several: "list[Predictions]") -> "Predictions":
         """Concatenate the predictions of several splits."""
-        known = [one.probabilities for one in several if one.probabilities is not None]
+        known = [
+            predictions.probabilities for predictions in several if predictions.probabilities is not None
+        ]
         return cls(
-            np.concatenate([one.y_true for one in several]),
-            np.concatenate([one.y_pred for one in several]),
+            np.concatenate([predictions.y_true for predictions in several]),
+            np.concatenate([predictions.y_pred for predictions in several]),
             np.concatenate(known) if len(known) == len(several) else None,
             several[0].positive,
         )

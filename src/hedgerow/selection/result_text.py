@@ -17,10 +17,10 @@ def format_columns(
     """Format the columns that fit a page; `order` lists them by importance, `text` names the text columns."""
     columns = [[heads[column], *(row[column] for row in rows)] for column in order]
     wrapped = [number for number, column in enumerate(order) if column in text and column > 0]
-    kept = sorted(order[number] for number in fitting_columns(columns, wrapped, width))
-    left = [number for number, column in enumerate(kept) if column in text]
-    body = [[row[column] for column in kept] for row in rows]
-    return format_page(paragraphs, [heads[column] for column in kept], body, left, width)
+    shown = sorted(order[number] for number in fitting_columns(columns, wrapped, width))
+    left = [number for number, column in enumerate(shown) if column in text]
+    body = [[row[column] for column in shown] for row in rows]
+    return format_page(paragraphs, [heads[column] for column in shown], body, left, width)
 
 
 def format_metric(name: str) -> str:

@@ -71,8 +71,8 @@ class Trial:
     def parameter_text(self) -> str:
         """The parameters as text; "up to" a number of rounds if validation has not found the number."""
         text = format_parameters(self.method, self.parameters)
-        found = self.has_scores or self.parameters.get("n_estimators") in (None, AUTO_ROUNDS)
-        return text if found or METHODS[self.method].rounds not in ("loss", "staged") else f"up to {text}"
+        is_final = self.has_scores or self.parameters.get("n_estimators") in (None, AUTO_ROUNDS)
+        return text if is_final or METHODS[self.method].rounds not in ("loss", "staged") else f"up to {text}"
 
     @property
     def has_scores(self) -> bool:

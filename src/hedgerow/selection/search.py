@@ -192,8 +192,8 @@ class MethodSearch:
         fit_time = self.fit_times.get(setting.method)
         if fit_time is not None:
             return 1.3 * fit_time.seconds(n_rows, setting.likely_rounds)  # 1.3: with validation and predict
-        same = [one for one in self.results if one.trial.method == setting.method and one.seconds]
-        last = [one for one in same if one.is_automatic == setting.is_automatic]
+        same = [result for result in self.results if result.trial.method == setting.method and result.seconds]
+        last = [result for result in same if result.is_automatic == setting.is_automatic]
         if last or not same:
             return last[-1].seconds if last else 0.0
         return same[-1].seconds * setting.likely_rounds / max(same[-1].n_rounds, 1)
@@ -212,7 +212,7 @@ class MethodSearch:
                 raise
             self.interrupted = True
         if self.best is None:
-            failed = [f"{one.trial.title}: {one.trial.note}" for one in self.results]
+            failed = [f"{result.trial.title}: {result.trial.note}" for result in self.results]
             raise ValueError("no method could be fitted: " + "; ".join(dict.fromkeys(failed)))
 
     def _order(self, number: int) -> list[str]:
@@ -220,9 +220,9 @@ class MethodSearch:
         if number == 0:
             return self.methods
         losses = dict.fromkeys(self.methods, np.inf)
-        for one in self.results:
-            if one.trial.has_scores:
-                losses[one.trial.method] = min(losses[one.trial.method], self._loss(one))
+        for result in self.results:
+            if result.trial.has_scores:
+                losses[result.trial.method] = min(losses[result.trial.method], self._loss(result))
         return sorted(self.methods, key=lambda name: losses[name])  # a stable sort
 
     def _try(self, setting: Setting, n_waiting: int) -> None:
@@ -236,7 +236,7 @@ class MethodSearch:
         self.report(skipped.description)
         remaining, estimate = self._time_for_trials(), self._estimate(setting, self.n_sample)
         required = self.best is None  # one trial must succeed, whatever the budget
-        first = n_waiting > 1 or not any(one.trial.method == setting.method for one in self.results)
+        first = n_waiting > 1 or not any(earlier.trial.method == setting.method for earlier in self.results)
         too_long = remaining is not None and (
             remaining <= 0
             or estimate > (3.0 if first else 1.0) * remaining
@@ -270,14 +270,14 @@ class MethodSearch:
 
     def _keep_candidates(self) -> None:
         """Drop the predictions of trials that are too bad for an ensemble."""
-        best = {id(one) for one in self.candidates()}
-        for number, one in enumerate(self.results):
-            if one.sample is not None and id(one) not in best:
-                self.results[number] = replace(one, sample=None)
+        best = {id(result) for result in self.candidates()}
+        for number, result in enumerate(self.results):
+            if result.sample is not None and id(result) not in best:
+                self.results[number] = replace(result, sample=None)
 
     def candidates(self) -> list[TrialResult]:
         """Return the best trials, the best first."""
-        scored = [one for one in self.results if one.trial.has_scores]
+        scored = [result for result in self.results if result.trial.has_scores]
         return sorted(scored, key=self._loss)[:MAX_CANDIDATES]  # a stable sort
 
     def _cap_rounds(self, setting: Setting) -> Setting:
@@ -319,7 +319,9 @@ class MethodSearch:
     @property
     def best(self) -> TrialResult | None:
         """The result with the best score, the first of equal ones."""
-        return min((one for one in self.results if one.trial.has_scores), key=self._loss, default=None)
+        return min(
+            (result for result in self.results if result.trial.has_scores), key=self._loss, default=None
+        )
 
 
 def _note_cap(result: TrialResult, setting: Setting, capped: Setting) -> TrialResult:

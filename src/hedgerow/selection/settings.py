@@ -61,13 +61,17 @@ def settings_for(
     if not parameters:
         return settings
     if parameters.get("n_estimators", AUTO_ROUNDS) != AUTO_ROUNDS:
-        settings = [one for one in settings if not one.is_automatic]
-    fixed = [replace(one, parameters={**one.parameters, **parameters}) for one in settings]
-    return [one for number, one in enumerate(fixed) if one.parameters not in _parameters(fixed[:number])]
+        settings = [setting for setting in settings if not setting.is_automatic]
+    fixed = [replace(setting, parameters={**setting.parameters, **parameters}) for setting in settings]
+    return [
+        setting
+        for number, setting in enumerate(fixed)
+        if setting.parameters not in _parameters(fixed[:number])
+    ]
 
 
 def _parameters(settings: list[Setting]) -> list[Mapping[str, Any]]:
-    return [one.parameters for one in settings]
+    return [setting.parameters for setting in settings]
 
 
 def _setting(method: str, *, patience: int = 25, likely_rounds: int = 100, **parameters: Any) -> Setting:

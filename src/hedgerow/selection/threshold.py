@@ -168,10 +168,10 @@ def choose_threshold(predictions: Predictions | None, threshold: Threshold) -> f
     assert predictions.probabilities is not None  # noqa: S101 - all methods with two classes have them
     scores = predictions.probabilities[:, predictions.positive]
     order = np.argsort(-scores, kind="stable")
-    scores, found = scores[order], (predictions.y_true == predictions.positive)[order]
-    n, n_positive = len(found), int(np.count_nonzero(found))
+    scores, positive = scores[order], (predictions.y_true == predictions.positive)[order]
+    n, n_positive = len(positive), int(np.count_nonzero(positive))
     ends = np.concatenate([[0], np.flatnonzero(scores[1:] != scores[:-1]) + 1, [n]])  # predicted positive
-    true = np.concatenate([[0], np.cumsum(found)])[ends]
+    true = np.concatenate([[0], np.cumsum(positive)])[ends]
     false = ends - true
     if isinstance(threshold, str):
         losses = -2.0 * true / np.maximum(ends + n_positive, 1)
