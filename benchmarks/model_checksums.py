@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow as h
+from hedgerow.boosting.adaboost import RULES
 from hedgerow.vision import CascadeTrainer, load_cascade
 
 Fit = tuple[str, Callable[[], Any], NDArray[Any], NDArray[Any], dict[str, Any]]
@@ -123,11 +124,12 @@ def tree_parameters(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
 def adaboost(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
     """Every update rule, both kinds of weak learner, and boosting by three hypotheses."""
     X, few = d["X"], {"n_estimators": 15, "random_state": 0}
-    for name in ("discrete", "real", "gentle"):
-        yield f"AdaBoost, {name}", lambda a=name: h.AdaBoostClassifier(algorithm=a, **few), X, d["binary"], {}
-    for name in ("samme", "samme.r"):
+    for name in RULES:
         make = lambda a=name: h.AdaBoostClassifier(algorithm=a, **few)  # noqa: E731
-        yield f"AdaBoost, {name}", make, X, d["classes"], {"sample_weight": d["share"]}
+        if name in ("discrete", "real", "gentle"):
+            yield f"AdaBoost, {name}", make, X, d["binary"], {}
+        else:
+            yield f"AdaBoost, {name}", make, X, d["classes"], {"sample_weight": d["share"]}
     trees = {"estimator": h.DecisionTreeClassifier(max_depth=3), "early_stopping": True, "resample": True}
     yield "AdaBoost of trees", lambda: h.AdaBoostClassifier(**trees, **few), X, d["classes"], {}
     naive = {"estimator": GaussianNB()}

@@ -7,6 +7,7 @@ from distributed.utils import get_mp_context
 
 from dask_cases import FORK_SERVER, PRELOADED
 from documents import PAGES, README, blocks, commands, name, run
+from hedgerow.kernels.native import code
 
 REQUIRED = {"docs/cascades.md": "skimage"}  # imports beyond the dependencies
 SLOW = {"docs/cascades.md", "docs/getting-started.md"}
@@ -22,6 +23,12 @@ def cases():
         pytest.param(page, id=name(page), marks=[pytest.mark.slow] if name(page) in SLOW else [])
         for page in WITH_CODE
     ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels():
+    """The progress of compiling would be part of what a page prints."""
+    code().compile_listed()
 
 
 def write_page(folder, text):

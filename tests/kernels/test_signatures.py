@@ -182,7 +182,6 @@ PARAMETERS = [
     {"growth_policy": "symmetric", "random_strength": 1.0, "max_leaf_nodes": None, "max_depth": 2},
     {"growth_policy": "symmetric", "n_folds": 2, "max_leaf_nodes": None, "max_depth": 2},
 ]
-LOSS_NAMES = ("squared_error", "absolute_error", "quantile", "huber", "poisson", "tweedie", "gamma")
 
 
 def fit_gradient_boosting(_folder):
@@ -193,7 +192,7 @@ def fit_gradient_boosting(_folder):
             make = GradientBoostingRegressor if name == "numbers" else GradientBoostingClassifier
             model = make(**SMALL | parameters).fit(coded, y)
             model.predict(coded.astype(np.float32))
-    for loss in LOSS_NAMES:
+    for loss in LOSSES["regression"]:
         model = GradientBoostingRegressor(loss, **SMALL, early_stopping=True)
         model.fit(X, np.abs(TARGETS["numbers"]) + 0.1)
     for y in (TARGETS["two classes"], TARGETS["three classes"]):
