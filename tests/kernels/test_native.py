@@ -99,7 +99,7 @@ def test_integers_of_c_are_one_type():
 
 def test_a_kernel_is_pickled_by_name():
     assert pickle.loads(pickle.dumps(random.draw)) is random.draw  # noqa: S301
-    assert random.draw.__doc__.startswith("A uniform uint64")
+    assert random.draw.__doc__.startswith("Return a uniform uint64")
     assert random.draw.name == "random.draw"
 
 
