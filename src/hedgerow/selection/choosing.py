@@ -51,9 +51,11 @@ def choose(
     """Try several methods on a table, and fit the best one, or an ensemble of the best, to all rows.
 
     Every method is tried with its first, cheapest setting before any other setting; after that, better
-    methods come first. All are scored on the same rows: 5 folds below 2,000 rows, otherwise one validation
-    split of a fifth, stratified by class. The number of boosting rounds is found on these rows too, so the
-    scores are slightly optimistic: use other rows for the final evaluation.
+    methods come first. All are scored on the same rows. From 50 to 20,000 rows these are all rows, out of fold:
+    gradient boosting is the mean of models of folds, each row predicted by the model of its own fold, a forest
+    predicts out of bag, and other methods have 5 folds. For more or fewer rows see the notes. The number of
+    boosting rounds is found on these rows too, so the scores are slightly optimistic: use other rows for the
+    final evaluation.
 
     Parameters
     ----------
@@ -83,7 +85,8 @@ def choose(
     -------
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
-        fifths of the rows, it has 137 rounds. It may also be a `WeightedEnsembleClassifier` or
+        fifths of the rows, it has 137 rounds. Gradient boosting and forests that were scored out of fold are
+        fitted to all rows already, and are not fitted again. The model may also be a `WeightedEnsembleClassifier` or
         `WeightedEnsembleRegressor` of the `members`.
 
     Notes
@@ -93,6 +96,11 @@ def choose(
     weights that were chosen on the other folds. The ensemble is the model if this score is better than that
     of single trials that are chosen in the same way, by more than half a standard error of the difference.
     Each member is fitted to all rows; those that exceed the time or `max_size` are left out.
+
+    Fits to all rows that are scored out of fold need all of these: 50 to 20,000 rows, no groups or times, no
+    `max_size`, no weight of 0, no class of a single row, at most 400,000 rows times classes, and no fixed
+    parameters except the loss "quantile". Otherwise there are 5 folds below 2,000 rows, and one validation
+    split of a fifth, stratified by class, from 2,000 rows on; the best trials are then fitted to all rows.
 
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds

@@ -16,9 +16,17 @@ _MIN_ERRORS = 2.0  # standard errors within which a difference may be chance
 
 
 def describe_validation(
-    n_splits: int, n_valid: int, n_sample: int, n_rows: int, order: RowOrder | None = None
+    n_splits: int,
+    n_valid: int,
+    n_sample: int,
+    n_rows: int,
+    order: RowOrder | None = None,
+    *,
+    own_folds: bool = False,
 ) -> str:
     """Describe how the trials were validated.
+
+    own_folds : whether some trials were fits to all rows, see `out_of_fold`
 
     Examples
     --------
@@ -33,7 +41,8 @@ def describe_validation(
         how = ", whole groups" if order.times is None else ", each later than its training rows"
     if n_splits > 1:
         name = "forward validation" if order is not None and order.times is not None else "cross-validation"
-        return f"{n_splits}-fold {name} of {n_valid:,} rows{how}"
+        own = ", with gradient boosting by its own folds and forests out of bag" if own_folds else ""
+        return f"{n_splits}-fold {name} of {n_valid:,} rows{how}{own}"
     if n_sample < n_rows:
         return (
             f"one validation split of {n_valid:,} rows{how}, from a sample of {n_sample:,} of the "

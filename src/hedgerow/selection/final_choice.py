@@ -45,7 +45,14 @@ def finish(search: MethodSearch) -> Choice:
     return Choice(
         search.task,
         search.metric.name,
-        describe_validation(len(search.splits), n_valid, search.n_sample, n_rows, search.data.order),
+        describe_validation(
+            len(search.splits),
+            n_valid,
+            search.n_sample,
+            n_rows,
+            search.data.order,
+            own_folds=any(result.model is not None for result in search.results),
+        ),
         trials,
         final.trial,
         _reason(search, best, final, tried),
@@ -83,11 +90,15 @@ def _fit_best(
         results = [search.results[number] for number in tried.members]
         seconds = [search.final_seconds(result) for result in results]
         trials = [result.trial for result in results]
-        fitted = fit_ensemble(tried, best.trial, trials, seconds, data, seed, n_jobs, limits)
+        models = [result.model for result in results]
+        fitted = fit_ensemble(tried, best.trial, trials, seconds, data, seed, n_jobs, limits, models)
         if fitted is not None:
             return fitted
         note = "There was no time for the final fits of the ensemble: the model is the best single one."
     search.report(f"{best.trial.description}, {rows}")
+    if best.model is not None:
+        cut = f"The final fit was {best.trial.note}." if best.trial.status == "cut short" else ""
+        return FinalModel(best.model, best.trial, None, " ".join(text for text in (note, cut) if text))
     fit = fit_final(best.trial, data, seed, n_jobs, limits)
     return FinalModel(fit.model, best.trial, None, " ".join(result for result in (note, fit.note) if result))
 

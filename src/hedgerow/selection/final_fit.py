@@ -86,17 +86,20 @@ def fit_ensemble(
     seed: int,
     n_jobs: int | None,
     limits: FitLimits,
+    models: Sequence[Any] = (),
 ) -> FinalModel | None:
     """Fit the members of an ensemble to all rows; None if there is no time for two.
 
     trials, seconds : of its members, with the estimated times of their fits
+    models : those that are fitted to all rows already, None for others
     The weights of members that are left out are distributed among the others, in proportion.
     """
     planned = affordable_members(tried.weights, seconds, limits.seconds)
     if len(planned) < 2:
         return None
     times = [seconds[one] for one in planned]
-    fits = fit_members([trials[one] for one in planned], times, data, seed, n_jobs, limits)
+    fitted = [models[one] for one in planned] if models else []
+    fits = fit_members([trials[one] for one in planned], times, data, seed, n_jobs, limits, fitted)
     kept = [planned[one] for one in fits.kept]
     weights = np.array([tried.weights[one] for one in kept])
     weights = weights / ordered_sum(weights)
@@ -148,16 +151,24 @@ def fit_members(
     seed: int,
     n_jobs: int | None,
     limits: FitLimits,
+    models: Sequence[Any] = (),
 ) -> EnsembleFit:
     """Fit trials to all rows, in their order, until the time or the size is used up.
 
     seconds : estimated time of each fit; a fit has its share of the time that is left
+    models : those that are fitted to all rows already, None for others
     Return at least the first.
     """
     start, notes = time.perf_counter(), []
     kept: list[int] = []
-    models: list[Any] = []
+    fitted, models = models, list[Any]()
     for number, trial in enumerate(trials):
+        if fitted and fitted[number] is not None:
+            kept.append(number)
+            models.append(fitted[number])
+            if trial.status == "cut short":
+                notes.append(f"{trial.description}: {trial.note}")
+            continue
         within = limits
         if limits.seconds is not None:
             remaining = limits.seconds - (time.perf_counter() - start)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
+from hedgerow.boosting.sizes import auto_folds
 from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.budget import (
@@ -22,8 +24,9 @@ from hedgerow.selection.ensemble_selection import MAX_CANDIDATES, EnsembleRows
 from hedgerow.selection.fit_options import FitOptions
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import Metric
+from hedgerow.selection.out_of_fold import OutOfFoldRows
 from hedgerow.selection.results import Trial
-from hedgerow.selection.settings import Setting, settings_for
+from hedgerow.selection.settings import OUT_OF_FOLD, Setting, settings_for
 from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows
 from hedgerow.selection.threshold import positive_number
 from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_trial
@@ -31,8 +34,10 @@ from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_tria
 _SMALL = 2_000  # rows below which there are folds instead of one split
 _FOLDS = 5
 _FRACTION = 0.2  # of the rows, for validation
+_MIN_OUT_OF_FOLD = 50  # rows for fits that are scored out of fold
 _MIN_ROUNDS = 10
 _RESERVED_FITS = 3  # of the best trials: time is reserved for the final fits of an ensemble of that many
+_OF_METHOD = 2  # of its best trials that may be members of an ensemble, however bad: they differ most
 _ONE_ROUND = 1e-6  # seconds
 
 
@@ -59,6 +64,7 @@ class MethodSearch:
     interrupted: bool = False
     ensemble: bool = True  # whether the model may be an ensemble
     ensemble_rows: EnsembleRows | None = None
+    all_rows: OutOfFoldRows | None = None  # for settings that are scored out of fold
 
     @property
     def task(self) -> str:
@@ -74,6 +80,7 @@ class MethodSearch:
             threshold=threshold,
             max_bytes=self.max_bytes,
             n_rows=self.data.n_rows,
+            all_rows=self.all_rows,
         )  # fmt: skip
 
     @property
@@ -87,6 +94,21 @@ class MethodSearch:
     def max_bytes(self) -> float:
         """Maximum size of the saved model."""
         return np.inf if self.options.max_size is None else float(self.options.max_size)
+
+    @property
+    def _may_be_out_of_fold(self) -> bool:
+        """Return whether fits to all rows can predict each row by models that were not fitted to it.
+
+        Their folds divide groups and ignore times, and rows of weight 0 or alone in their class have none.
+        """
+        data, passed = self.data, set(self.options.parameters)
+        is_plain = data.order is None and self.options.max_size is None and passed <= {"loss", "quantile"}
+        is_plain = is_plain and self.options.parameters.get("loss") in (None, "quantile")
+        n_outputs = 1 if data.n_classes in (None, 2) else data.n_classes
+        has_folds = _MIN_OUT_OF_FOLD <= data.n_rows <= LARGE and auto_folds(data.n_rows, n_outputs or 1)
+        is_weighted = data.weights is None or bool(np.all(data.weights > 0))
+        alone = data.n_classes is not None and np.bincount(data.encoded).min() < 2
+        return bool(is_plain and has_folds and is_weighted and not alone)
 
     # --- progress
 
@@ -106,12 +128,15 @@ class MethodSearch:
         """Fit every method to a few rows to compile its kernels; failures are reported by the trials."""
         fixed = self.options.parameters
         n_rows, n_classes = self.data.n_rows, self.data.n_classes
+        scored = OUT_OF_FOLD if self._may_be_out_of_fold else "on splits"
         for name in self.methods:
-            settings = settings_for(name, self.task, n_rows, fixed, n_classes, self.data.n_categories)
+            settings = settings_for(name, self.task, n_rows, fixed, n_classes, self.data.n_categories, scored)
             # The folds of automatic settings divide groups and ignore times.
             is_excluded = self.data.order is not None
             self.queue[name] = [one for one in settings if not (is_excluded and one.is_automatic)]
-        splits = [self._same_rows(first_rows(self.data.encoded, self.task))]
+        few = first_rows(self.data.encoded, self.task)
+        splits = [self._same_rows(few)]
+        self.all_rows = self._rows_out_of_fold(few, np.arange(len(few)))
         for name, settings in self.queue.items():
             title = METHODS[name].title_for(self.task)
             self.report(f"{title}: a first small fit, which compiles its kernels (not part of the budget)")
@@ -124,6 +149,13 @@ class MethodSearch:
         """Return a split that trains and validates on the same rows, to measure the time."""
         X, y = take_rows(self.data.X, rows), self.data.encoded[rows]
         return Split(X, y, X, y, self.data.weights_of(rows, positive=True).get("sample_weight"))
+
+    def _rows_out_of_fold(self, rows: Integers, order: Integers) -> OutOfFoldRows:
+        """Return rows for settings that are scored out of fold; `order` is of positions among them."""
+        data = self.data
+        weights = None if data.weights is None else data.weights[rows]
+        X = data.X if len(rows) == data.n_rows else take_rows(data.X, rows)
+        return OutOfFoldRows(X, data.y[rows], data.encoded[rows], weights, order)
 
     def start_clock(self) -> None:
         """Start the budget."""
@@ -146,7 +178,8 @@ class MethodSearch:
             order = None if order is None else order.take(rows)
             weights = None if weights is None else weights[rows]
             self.n_sample = len(rows)
-        if n < _SMALL:
+        out_of_fold = any(one.out_of_fold for settings in self.queue.values() for one in settings)
+        if n < _SMALL or out_of_fold:
             pairs = fold_rows(y, self.task, min(_FOLDS, n // 2), self.seed, order=order)
         else:
             pairs = [hold_out(y, self.task, _FRACTION, self.seed, draw=1, order=order)]
@@ -154,6 +187,9 @@ class MethodSearch:
             Split(take_rows(X, a), y[a], take_rows(X, b), y[b], None if weights is None else weights[a])
             for a, b in pairs
         ]
+        self.all_rows = None
+        if out_of_fold:
+            self.all_rows = self._rows_out_of_fold(np.arange(n), np.concatenate([b for _, b in pairs]))
         if self.ensemble:
             groups = None if order is None or order.groups is None else order.groups
             groups = None if groups is None else np.concatenate([groups[b] for _, b in pairs])
@@ -237,10 +273,11 @@ class MethodSearch:
         remaining, estimate = self._time_for_trials(), self._estimate(setting, self.n_sample)
         required = self.best is None  # one trial must succeed, whatever the budget
         first = n_waiting > 1 or not any(earlier.trial.method == setting.method for earlier in self.results)
+        refits = setting.is_automatic and not setting.out_of_fold  # they cannot be shortened
         too_long = remaining is not None and (
             remaining <= 0
             or estimate > (3.0 if first else 1.0) * remaining
-            or (setting.is_automatic and self._on_all_rows(estimate) > FINAL_SHARE * (self.budget or 0.0))
+            or (refits and self._on_all_rows(estimate) > FINAL_SHARE * (self.budget or 0.0))
         )
         if remaining is not None and too_long and not required:
             note = f"about {estimate:.2g} s, and {max(remaining, 0.0):.2g} s were left"
@@ -273,12 +310,19 @@ class MethodSearch:
         best = {id(result) for result in self.candidates()}
         for number, result in enumerate(self.results):
             if result.sample is not None and id(result) not in best:
-                self.results[number] = replace(result, sample=None)
+                self.results[number] = replace(result, sample=None, model=None)
 
     def candidates(self) -> list[TrialResult]:
-        """Return the best trials, the best first."""
-        scored = [result for result in self.results if result.trial.has_scores]
-        return sorted(scored, key=self._loss)[:MAX_CANDIDATES]  # a stable sort
+        """Return the best trials and the best of every method, the best first."""
+        scored = sorted((one for one in self.results if one.trial.has_scores), key=self._loss)  # stable
+        number: dict[str, int] = {}
+        kept = []
+        for rank, result in enumerate(scored):
+            method = result.trial.method
+            number[method] = number.get(method, 0) + 1
+            if rank < MAX_CANDIDATES or number[method] <= _OF_METHOD:
+                kept.append(result)
+        return kept
 
     def _cap_rounds(self, setting: Setting) -> Setting:
         """Limit the rounds to the number for which the final fit on all rows has time.
@@ -307,6 +351,8 @@ class MethodSearch:
 
     def final_seconds(self, result: TrialResult) -> float:
         """Estimate the seconds of the final fit of a trial."""
+        if result.model is not None:
+            return 0.0
         return 1.2 * self._on_all_rows(result.trial.fit_seconds or 0.0)
 
     def _on_all_rows(self, seconds: float) -> float:

@@ -2,7 +2,8 @@
 
     split(s) -> fits -> validation curve -> number of rounds -> predictions of all validation rows -> scores
 
-With several splits (folds) the number of rounds is the same for all: the minimum of the mean curve.
+With several splits (folds) the number of rounds is the same for all: the minimum of the mean curve. A setting
+that is scored out of fold is one fit to all rows instead, see `out_of_fold`.
 """
 
 import time
@@ -23,6 +24,7 @@ from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members, most_rounds
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, make_model
 from hedgerow.selection.metrics import Metric, score_predictions, standard_error
+from hedgerow.selection.out_of_fold import OutOfFoldFit, OutOfFoldRows, fit_boosting, fit_forest
 from hedgerow.selection.predictions import Predictions, class_predictions, predict_rows
 from hedgerow.selection.results import Trial
 from hedgerow.selection.settings import Setting
@@ -64,6 +66,7 @@ class TrialContext:
     threshold: float | None = None  # of the probability of the positive class
     max_bytes: float = np.inf  # of a model of all rows
     n_rows: int = 0  # of the final fit
+    all_rows: OutOfFoldRows | None = None  # for settings that are scored out of fold
 
     def limits(self, seconds: float | None, split: Split) -> FitLimits:
         """Return the limits of a fit to a split, such that a fit to all rows is not too large."""
@@ -101,6 +104,7 @@ class TrialResult:
     round_seconds: float = 0.0  # 0 if not measured
     predictions: Predictions | None = None  # of the validation rows
     sample: Predictions | None = None  # of those on which the weights of an ensemble are chosen
+    model: Any = None  # of all rows, where the trial has fitted it already
 
     @property
     def is_automatic(self) -> bool:
@@ -123,10 +127,18 @@ def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> T
     """
     title = METHODS[setting.method].title_for(context.task)
     start = time.perf_counter()
+    model = None
     try:
         with fit_warnings() as notes:
-            fits = _fit_splits(context, setting, limit)
-            trial, row_scores, predictions = _score_fits(context, setting, title, fits)
+            if setting.out_of_fold:
+                fit = _fit_out_of_fold(context, setting, limit)
+                model, n_rounds, round_seconds = fit.model, fit.n_rounds, fit.round_seconds
+                trial, row_scores, predictions = _score_out_of_fold(context, setting, title, fit)
+            else:
+                fits = _fit_splits(context, setting, limit)
+                longest = max(fits, key=lambda fit: fit.n_rounds)
+                n_rounds, round_seconds = longest.n_rounds, longest.round_seconds
+                trial, row_scores, predictions = _score_fits(context, setting, title, fits)
     except Exception as error:  # noqa: BLE001 - other methods may succeed
         out_of_time = isinstance(error, OutOfTime)
         status, note = ("skipped", str(error)) if out_of_time else ("failed", first_line(error))
@@ -134,9 +146,8 @@ def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> T
         return TrialResult(trial, None, time.perf_counter() - start)
     if notes and not trial.note:
         trial = replace(trial, note=notes[0])
-    longest = max(fits, key=lambda fit: fit.n_rounds)
     seconds = time.perf_counter() - start
-    return TrialResult(trial, row_scores, seconds, longest.n_rounds, longest.round_seconds, predictions)
+    return TrialResult(trial, row_scores, seconds, n_rounds, round_seconds, predictions, model=model)
 
 
 def _fit_splits(context: TrialContext, setting: Setting, limit: float | None) -> list[SplitFit]:
@@ -166,12 +177,7 @@ def _score_fits(
     rounds = _common_rounds(fits, most)
     pairs = zip(context.splits, fits, strict=True)
     predictions = Predictions.concatenate([_predict_at(context, fit, split, rounds) for split, fit in pairs])
-    scores = score_predictions(predictions, context.task, context.metric)
-    row_scores = context.metric.row_scores(predictions)
-    if row_scores is None:
-        raise ValueError(f"{context.metric.title} is undefined for the validation rows")
-    if not np.isfinite(scores[context.metric.name]):
-        raise ValueError(f"{context.metric.title} is {scores[context.metric.name]}")
+    scores, row_scores = _score(context, predictions)
     planned = setting.parameters.get("n_estimators")
     parameters = dict(setting.parameters)
     if planned is not None and not setting.is_automatic:
@@ -191,7 +197,55 @@ def _score_fits(
     return trial, row_scores, predictions
 
 
-# --- one fit
+def _score(context: TrialContext, predictions: Predictions) -> tuple[dict[str, float], Floats]:
+    """Return the scores, and those of every row by the metric that ranks the trials."""
+    scores = score_predictions(predictions, context.task, context.metric)
+    row_scores = context.metric.row_scores(predictions)
+    if row_scores is None:
+        raise ValueError(f"{context.metric.title} is undefined for the validation rows")
+    if not np.isfinite(scores[context.metric.name]):
+        raise ValueError(f"{context.metric.title} is {scores[context.metric.name]}")
+    return scores, row_scores
+
+
+# --- one fit to all rows
+
+
+def _fit_out_of_fold(context: TrialContext, setting: Setting, limit: float | None) -> OutOfFoldFit:
+    common = {"random_state": context.seed, "n_jobs": context.n_jobs}
+    model = make_model(setting.method, context.task, **common, **setting.parameters)
+    assert context.all_rows is not None  # noqa: S101 - the search sets them with such settings
+    if METHODS[setting.method].rounds == "members":
+        return fit_forest(model, context.all_rows, limit)
+    return fit_boosting(model, context.all_rows, RecordedLimit(np.inf if limit is None else limit))
+
+
+def _score_out_of_fold(
+    context: TrialContext, setting: Setting, title: str, fit: OutOfFoldFit
+) -> tuple[Trial, Floats, Predictions]:
+    assert context.all_rows is not None  # noqa: S101 - as above
+    y_true = context.all_rows.encoded[context.all_rows.order]
+    if context.task == "regression":
+        predictions = Predictions(y_true, fit.predicted)
+    else:
+        predictions = class_predictions(y_true, fit.predicted, context.positive, context.threshold)
+    scores, row_scores = _score(context, predictions)
+    parameters = dict(setting.parameters)
+    if not setting.is_automatic and "n_estimators" in parameters:
+        parameters["n_estimators"] = fit.n_rounds
+    cut = fit.stopped_by_clock
+    of = "" if setting.is_automatic else f" of {setting.parameters['n_estimators']}"
+    trial = Trial(
+        setting.method, title, parameters, scores,
+        spread=standard_error(row_scores),
+        fit_seconds=fit.seconds,
+        status="cut short" if cut else "done",
+        note=f"stopped by the budget after {fit.n_rounds}{of}" if cut else "",
+    )  # fmt: skip
+    return trial, row_scores, predictions
+
+
+# --- one fit to a split
 
 
 def fit_split(context: TrialContext, setting: Setting, split: Split, limit: float | None) -> SplitFit:
