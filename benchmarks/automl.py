@@ -194,10 +194,10 @@ def _cores(number: int, options: argparse.Namespace) -> list[int]:
 def _measure_elsewhere(
     library: str, table: str, seed: int, cores: Sequence[int], options: argparse.Namespace
 ) -> tuple[dict[str, float] | None, str]:
-    """Run `measure` in a process of its own; return what it found, or None and the last line of its errors."""
+    """Run `measure` in a process of its own; return what it found, or None and the end of its errors."""
     folder = tempfile.mkdtemp()
     command = [
-        options.python.get(library.split()[0], sys.executable), __file__, "measure", library, table,
+        options.python.get(library.split(maxsplit=1)[0], sys.executable), __file__, "measure", library, table,
         "--seed", str(seed), "--budget", str(options.budget), "--threads", str(options.threads),
         "--folder", folder, *(["--cores", *map(str, cores)] if cores else []),
     ]  # fmt: skip
@@ -230,7 +230,8 @@ def report(options: argparse.Namespace) -> None:
         ("held-back tables: looked at only at the end, nothing was chosen on them", True),
         ("development tables: `choose` was improved on them", False),
     ):
-        tables = [table for table in dict.fromkeys(key[1] for key in runs) if (table in held_back) == is_held_back]
+        known = dict.fromkeys(key[1] for key in runs)
+        tables = [table for table in known if (table in held_back) == is_held_back]
         if tables:
             print(f"\n{title}\n")
             _report_tables(runs, names, tables)
@@ -240,7 +241,9 @@ def _report_tables(runs: dict[Any, Any], names: Sequence[str], tables: Sequence[
     seeds = sorted({key[2] for key in runs if key[1] in tables})
     found = [[[runs.get((name, table, seed)) for seed in seeds] for name in names] for table in tables]
     # (table, library, seed); a fit that failed is the worst, a fit that is not measured yet is left out
-    losses = np.array([[[math.inf if one is None else one["loss"] for one in row] for row in by] for by in found])
+    losses = np.array(
+        [[[math.inf if one is None else one["loss"] for one in row] for row in by] for by in found]
+    )
     measured = [[all((name, table, seed) in runs for name in names) for seed in seeds] for table in tables]
     better = (losses[:, :, None] > losses[:, None]).sum(axis=2)
     equal = (losses[:, :, None] == losses[:, None]).sum(axis=2)
@@ -254,15 +257,20 @@ def _report_tables(runs: dict[Any, Any], names: Sequence[str], tables: Sequence[
         [table, *(f"{loss:.4g} ({rank:.1f})" for loss, rank in zip(*pair, strict=True))]
         for table, *pair in zip(tables, mean_losses, of_tables, strict=True)
     ]
-    errors = of_tables.std(axis=0, ddof=1) / math.sqrt(len(tables)) if len(tables) > 1 else [math.nan] * len(names)
+    errors = of_tables.std(axis=0, ddof=min(1, len(tables) - 1)) / math.sqrt(len(tables))
     rows.append(["mean rank ± s.e.", *map("{:.2f} ± {:.2f}".format, of_tables.mean(axis=0), errors)])
     rows.append(["loss / lowest, mean", *map("{:.3f}".format, normalised.mean(axis=0))])
+    failed = [sum(one is None for row in found for one in row[i]) for i in range(len(names))]
+    if any(failed):
+        rows.append(["failed, or not measured", *map(str, failed)])
     for title, field, reduce in (
         ("fit, s, mean", "seconds", np.nanmean), ("fit, s, longest", "seconds", np.nanmax),
         ("predict, s, mean", "predict_seconds", np.nanmean),
     ):  # fmt: skip
-        seconds = [[one[field] for row in found for one in row[i] if one] or [math.nan] for i in range(len(names))]
-        rows.append([title, *(f"{reduce(one):.2g}" if reduce(one) < 10 else f"{reduce(one):.0f}" for one in seconds)])
+        columns = range(len(names))
+        seconds = [[one[field] for row in found for one in row[i] if one] or [math.nan] for i in columns]
+        reduced = [float(reduce(one)) for one in seconds]
+        rows.append([title, *(f"{one:.2g}" if one < 10 else f"{one:.0f}" for one in reduced)])
     print(format_table(["table: loss (rank)", *names], rows))
     n_splits = int(np.array(measured).sum())
     print(f"{n_splits} splits of {len(tables)} tables; the standard error is that of the mean over tables")

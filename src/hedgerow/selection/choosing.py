@@ -51,11 +51,11 @@ def choose(
     """Try several methods on a table, and fit the best one, or an ensemble of the best, to all rows.
 
     Every method is tried with its first, cheapest setting before any other setting; after that, better
-    methods come first. All are scored on the same rows. From 50 to 20,000 rows these are all rows, out of fold:
-    gradient boosting is the mean of models of folds, each row predicted by the model of its own fold, a forest
-    predicts out of bag, and other methods have 5 folds. For more or fewer rows see the notes. The number of
-    boosting rounds is found on these rows too, so the scores are slightly optimistic: use other rows for the
-    final evaluation.
+    methods come first. All are scored on the same rows. From 50 to 20,000 rows these are all rows, out of
+    fold: gradient boosting is the mean of models of folds, and each row is predicted by the model that was
+    not fitted to its fold; a forest predicts out of bag; other methods have 5 folds. For more or fewer rows
+    see the notes. The number of boosting rounds is found on these rows too, so the scores are slightly
+    optimistic: use other rows for the final evaluation.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def choose(
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
         fifths of the rows, it has 137 rounds. Gradient boosting and forests that were scored out of fold are
-        fitted to all rows already, and are not fitted again. The model may also be a `WeightedEnsembleClassifier` or
-        `WeightedEnsembleRegressor` of the `members`.
+        fitted to all rows already, and are not fitted again. The model may also be a
+        `WeightedEnsembleClassifier` or `WeightedEnsembleRegressor` of the `members`.
 
     Notes
     -----

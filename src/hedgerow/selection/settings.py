@@ -122,8 +122,8 @@ def _gradient_settings(n_rows: int, n_classes: int | None, n_categories: int) ->
 def _folds_settings(n_rows: int, n_classes: int | None, n_categories: int) -> list[Setting]:
     """Return the library's defaults, which are the mean of models of folds, and trees of other shapes.
 
-    They were chosen of 27 on eight development tables of the accuracy study, for their ensembles. With few rows,
-    small trees come first.
+    They were chosen of 27 on eight development tables of the accuracy study, for their ensembles. With few
+    rows, small trees come first.
     """
     slow = 0.1 if n_classes is not None and n_classes > 2 else 0.05  # half the rate of the defaults
     coded = {"max_categories_for_sets": _SOME_CATEGORIES} if n_categories > _SOME_CATEGORIES else {}
