@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hedgerow.backends.row_sampling import RowSampler, bayesian_weights, draw_positions, top_count
+from hedgerow.backends.row_sampling import RowSampler, bayesian_weights, top_count
 from hedgerow.growing.grower import Weights
-from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw
+from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw, draw_positions
 
 ROWS = 300
 

@@ -34,7 +34,7 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestClassifier,
 )
-from hedgerow.bagging.dask_forest import DaskTreeGrower
+from hedgerow.backends.dask_forest import DaskTreeGrower
 from hedgerow.distributed import Settings
 from hedgerow.io.models import to_bytes
 
@@ -221,9 +221,8 @@ def test_a_failed_fit_releases_the_cluster_and_resumes_from_its_checkpoint(clien
 
 def task_of(grow):
     """A task whose trees are what a function of their numbers returns."""
-    draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
-    return SimpleNamespace(sampler=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
+    return SimpleNamespace(n_rows=1, grower=grower, grow=lambda _, n: grow(n))
 
 
 def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):

@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from dask_cases import wait_until
+from hedgerow.backends.dask_forest import DaskTreeGrower, n_bytes, require_memory_for_codes, writable
 from hedgerow.bagging import forest as growing
-from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_memory_for_codes, writable
 from hedgerow.bagging.members import MemberTask
 from hedgerow.distributed.cluster import Settings
 from hedgerow.io.models import to_bytes
@@ -105,7 +105,7 @@ def test_an_error_of_a_worker_is_raised_and_the_cluster_is_released(client, monk
     def fail(_task, _number):
         raise MemoryError("short")
 
-    monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_tree", fail)
+    monkeypatch.setattr("hedgerow.backends.dask_forest.grow_tree", fail)
     with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
         hedgerow.RandomForestClassifier(9, random_state=0).fit(X, Y)
     wait_until(lambda: not client.futures)

@@ -32,7 +32,7 @@ from dask_cases import (
     worker_pids,
 )
 from hedgerow import GradientBoostingRegressor
-from hedgerow.bagging.dask_forest import DaskTreeGrower
+from hedgerow.backends.dask_forest import DaskTreeGrower
 from hedgerow.binning import find_bins
 from hedgerow.distributed import Settings
 from hedgerow.growing.gradient_shard import GradientShard
@@ -198,9 +198,8 @@ def test_a_suspended_worker_raises(processes, expected):
 
 
 def test_suspended_workers_end_a_forest(processes):
-    draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
-    task = SimpleNamespace(sampler=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: n)
+    task = SimpleNamespace(n_rows=1, grower=grower, grow=lambda _, n: n)
     trees = DaskTreeGrower(task, range(9), processes, Settings())
     assert trees.fit(0, 0) == 0
     wait_until(lambda: all(future.status == "finished" for _, future in trees._pending))

@@ -20,17 +20,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.base import (
+    EvaluationRows,
+    ForestGrower,
+    TrainingRows,
+    TreeFit,
+    TreeRound,
+    WeakRows,
+)
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
+from hedgerow.binning import Bins
+from hedgerow.growing.deep import ForestTask, ThreadedTreeGrower
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
 from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, packed_block_rows
 from hedgerow.growing.sharded_grower import RoundGrower
 from hedgerow.growing.shards import ShardedRows, ShardFailureCounter, ShardsLost
+from hedgerow.growing.weak_shards import ShardedWeakRows
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
 from hedgerow.table.remote import RemoteTable
-from hedgerow.table.table import Dataset
+from hedgerow.table.table import Dataset, Table
+from hedgerow.threads import Team
 
 Result = TypeVar("Result")
 
@@ -38,7 +49,18 @@ _NO_ROWS = np.empty(0, np.uint32)
 
 
 class ShardedBackend:
-    """The backend for remote tables."""
+    """The backend for remote tables; the codes of forests are in this process."""
+
+    concurrent_fits = False  # shards have threads of their own
+
+    def weak_rows(self, table: Table, bins: Bins, team: Team) -> WeakRows:
+        """Create the shards of rows for weak trees."""
+        assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
+        return ShardedWeakRows(table, bins, team)
+
+    def forest_grower(self, task: ForestTask, numbers: range, n_threads: int) -> ForestGrower:
+        """Grow the trees of a forest in threads of this process."""
+        return ThreadedTreeGrower(task, numbers, n_threads)
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Create the shards of the training rows, separate ones for each fit."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
 from hedgerow.backends.base import BoostingOptions, EvaluationRows, TreeRound
-from hedgerow.backends.cpu import Trees, TreeScores
+from hedgerow.backends.cpu import Trees
 from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_columns, sample_rows
 
 
@@ -97,9 +97,9 @@ class DropTrainingRows(EvaluationRows):
 
 
 class DropEvaluationRows(EvaluationRows):
-    """An evaluation set whose scores follow the values of dropped trees."""
+    """An evaluation set, in memory, whose scores follow the values of dropped trees."""
 
-    def __init__(self, rows: TreeScores) -> None:
+    def __init__(self, rows: Any) -> None:
         self._rows = rows
 
     def update(self, fitted: DropRound) -> None:
@@ -110,7 +110,7 @@ class DropEvaluationRows(EvaluationRows):
 
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
-        return self._rows.mean_loss()
+        return float(self._rows.mean_loss())
 
 
 def _scaled(trees: Sequence[NDArray[np.void]], factor: float) -> Trees:

@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
-from hedgerow.backends.cpu import CpuBackend
-from hedgerow.backends.sharded import ShardedBackend
+from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
@@ -32,8 +30,6 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights, mask_weights
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members
-from hedgerow.table import Table
-from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
@@ -242,8 +238,8 @@ class _TreeEnsemble:
         self._fold_starts: Floats | None = None
         start, previous_models = starts[0], [previous]
         if options.folds is not None:
-            # shards have threads of their own, and a user's loss is called by one thread at a time
-            at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
+            # a user's loss is called by one thread at a time
+            at_once = options.loss.splittable and options.backend(train.table).concurrent_fits
             self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once)
             previous_models = [previous and previous.fold_model(fold) for fold in range(options.n_folds)]
             self._fold_starts = np.stack(starts)
@@ -267,7 +263,7 @@ class _TreeEnsemble:
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
-        rows = _backend_for(train.table).training_rows(self._fits, train)
+        rows = self._options.backend(train.table).training_rows(self._fits, train)
         if self._options.drop_rate:
             return DropTrainingRows(rows[0], self._rounds, self._options)
         if folds is None or self._teams is None:
@@ -279,9 +275,8 @@ class _TreeEnsemble:
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
-        if self._options.drop_rate:
-            return DropEvaluationRows(CpuBackend().evaluation_rows(self._mean_fit, rows))
-        return _backend_for(rows.table).evaluation_rows(self._mean_fit, rows)
+        evaluation = self._options.backend(rows.table).evaluation_rows(self._mean_fit, rows)
+        return DropEvaluationRows(evaluation) if self._options.drop_rate else evaluation
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""
@@ -296,10 +291,3 @@ class _TreeEnsemble:
         trees = [tree for done in self._rounds for tree in done.trees]
         forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))])
         return Forest.join(self._previous.forest, forest) if self._previous else forest
-
-
-def _backend_for(table: Table) -> Backend:
-    """Choose the backend for a table; nothing else depends on the kind of table."""
-    if isinstance(table, RemoteTable):
-        return ShardedBackend()
-    return CpuBackend()

@@ -13,10 +13,18 @@ from hedgerow._typing import Floats
 from hedgerow.backends.row_sampling import SAMPLINGS
 from hedgerow.backends.target_statistics import TargetOptions, columns_of_many
 from hedgerow.binning import Bins
-from hedgerow.boosting.folds import FOLD_COUNTS, count_held_out, draw_folds
+from hedgerow.boosting.folds import (
+    AUTO,
+    FOLD_COUNTS,
+    MAX_ROUNDS,
+    MIN_ROWS,
+    Sizes,
+    auto_sizes,
+    count_held_out,
+    draw_folds,
+)
 from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
-from hedgerow.boosting.sizes import AUTO, MAX_ROUNDS, MIN_ROWS, Sizes, auto_sizes
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier

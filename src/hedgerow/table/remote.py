@@ -75,6 +75,11 @@ class RemoteTable(Table):
         none = np.empty(0, np.uint64)
         self.scan = replace(self.scan, y=None, sample_weight=None, keys=none, rounded=none.astype(np.uint32))
 
+    @property
+    def cluster(self) -> tuple[Any, Any] | None:
+        """Client and settings of the Dask cluster that holds the rows; None for files."""
+        return None
+
     @abstractmethod
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
