@@ -234,8 +234,8 @@ class _AdaBoostTreeEnsemble:
             else self._previous.bins.checked_for_warm_start(edges)
         )
         self._team, self._options = team, options
-        self._rows: dict[Table, WeakRows] = {}
-        self._train = self.encode(train)
+        self._train = options.backend(train.table).weak_rows(train.table, self.bins, team)
+        self._rows: dict[Table, WeakRows] = {train.table: self._train}
         self.learner = WeakTreeLearner(self._train.make_grower(options.tree_rules), weights, resampler)
 
     def encode(self, data: Dataset) -> WeakRows:
