@@ -90,13 +90,10 @@ class Team:
     Examples
     --------
     >>> import numpy as np
-    >>> values = np.zeros(10)
-    >>> def fill(start, stop):
-    ...     values[start:stop] = np.arange(start, stop)
-    >>> with Team(2, chunk_rows=3) as team:
-    ...     team.over_rows(10, fill)
-    >>> int(values.sum())
-    45
+    >>> values = np.arange(10)
+    >>> with Team(2, chunk_rows=4) as team:
+    ...     team.over_rows(10, lambda start, stop: int(values[start:stop].sum()))
+    [6, 22, 17]
     """
 
     def __init__(self, n_threads: int, chunk_rows: int = CHUNK_ROWS) -> None:
