@@ -5,7 +5,6 @@ import pytest
 
 import hedgerow
 from hedgerow.backends.cpu import CpuBackend
-from hedgerow.backends.dask_forest import DaskBackend
 from hedgerow.backends.sharded import ShardedBackend
 from hedgerow.boosting import loop
 from hedgerow.boosting.loop import FitOptions
@@ -24,10 +23,20 @@ class TableOfCluster(ShardedTable):
 def test_the_backend_follows_from_the_table():
     options = FitOptions(n_rounds=1)
     assert type(options.backend(TABLE)) is CpuBackend
-    assert type(options.backend(ShardedTable(TABLE, 3))) is ShardedBackend
-    dask = options.backend(TableOfCluster(TABLE, 3))
-    assert type(dask) is DaskBackend
-    assert (dask._client, dask._settings) == TableOfCluster.cluster
+    for kind, cluster in ((ShardedTable, None), (TableOfCluster, ("client", "settings"))):
+        backend = options.backend(kind(TABLE, 3))
+        assert type(backend) is ShardedBackend
+        assert backend._cluster == cluster
+
+
+def test_workers_grow_the_trees_of_a_forest_if_they_hold_the_rows(monkeypatch):
+    monkeypatch.setattr("hedgerow.backends.dask_forest.DaskTreeGrower", lambda *arguments: arguments)
+    backend = ShardedBackend(TableOfCluster.cluster)
+    assert backend.forest_grower("task", range(2), 4) == ("task", range(2), "client", "settings")
+    for one, numbers in ((backend, range(2, 2)), (ShardedBackend(), range(2))):
+        grower = one.forest_grower(None, numbers, 4)
+        assert type(grower) is ThreadedTreeGrower
+        assert list(grower.close()) == []
 
 
 @pytest.mark.parametrize(
@@ -59,9 +68,3 @@ def test_every_fit_gets_its_rows_from_the_backend(model, evaluated, expected, mo
     monkeypatch.setattr(loop, "CpuBackend", Recording)
     model.fit(X, Y, **({"eval_set": (X[:20], Y[:20])} if evaluated else {}))
     assert calls == expected
-
-
-def test_without_new_trees_no_worker_is_needed():
-    grower = DaskBackend(None, None).forest_grower(None, range(2, 2), 4)
-    assert isinstance(grower, ThreadedTreeGrower)
-    assert list(grower.close()) == []

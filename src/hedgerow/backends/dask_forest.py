@@ -18,8 +18,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.backends.base import ForestGrower
-from hedgerow.backends.sharded import ShardedBackend
 from hedgerow.binning import aligned_rows
 from hedgerow.distributed.cluster import (
     Client,
@@ -42,19 +40,6 @@ _MAX_LOSSES = 20  # how often the codes may be lost before another tree is grown
 _LINE = 64  # bytes of a cache line
 _GROWING = "growing trees on the workers"
 _SENDING = "sending codes to the workers"
-
-
-class DaskBackend(ShardedBackend):
-    """The backend for Dask collections: shards on the workers, which also grow the trees of forests."""
-
-    def __init__(self, client: Client, settings: Settings) -> None:
-        self._client, self._settings = client, settings
-
-    def forest_grower(self, task: ForestTask, numbers: range, n_threads: int) -> ForestGrower:
-        """Have the workers grow the trees, if there are any."""
-        if not numbers:
-            return super().forest_grower(task, numbers, n_threads)
-        return DaskTreeGrower(task, numbers, self._client, self._settings)
 
 
 class WorkerTreeTask:

@@ -49,9 +49,15 @@ _NO_ROWS = np.empty(0, np.uint32)
 
 
 class ShardedBackend:
-    """The backend for remote tables; the codes of forests are in this process."""
+    """The backend for remote tables.
+
+    cluster : client and settings of the Dask cluster that holds the rows; None for rows in files
+    """
 
     concurrent_fits = False  # shards have threads of their own
+
+    def __init__(self, cluster: tuple[Any, Any] | None = None) -> None:
+        self._cluster = cluster
 
     def weak_rows(self, table: Table, bins: Bins, team: Team) -> WeakRows:
         """Create the shards of rows for weak trees."""
@@ -59,8 +65,12 @@ class ShardedBackend:
         return ShardedWeakRows(table, bins, team)
 
     def forest_grower(self, task: ForestTask, numbers: range, n_threads: int) -> ForestGrower:
-        """Grow the trees of a forest in threads of this process."""
-        return ThreadedTreeGrower(task, numbers, n_threads)
+        """Have the workers grow the trees of a forest, or threads of this process, which has all codes."""
+        if self._cluster is None or not numbers:
+            return ThreadedTreeGrower(task, numbers, n_threads)
+        from hedgerow.backends.dask_forest import DaskTreeGrower  # noqa: PLC0415 - loads Dask
+
+        return DaskTreeGrower(task, numbers, *self._cluster)
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Create the shards of the training rows, separate ones for each fit."""

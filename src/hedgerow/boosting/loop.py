@@ -225,13 +225,9 @@ class FitOptions:
         """Choose where the rows of a table are kept; no other code does. A device would be an option."""
         if not isinstance(table, RemoteTable):
             return CpuBackend()
-        if table.cluster is None:
-            from hedgerow.backends.sharded import ShardedBackend  # noqa: PLC0415 - for remote tables only
+        from hedgerow.backends.sharded import ShardedBackend  # noqa: PLC0415 - for remote tables only
 
-            return ShardedBackend()
-        from hedgerow.backends.dask_forest import DaskBackend  # noqa: PLC0415
-
-        return DaskBackend(*table.cluster)
+        return ShardedBackend(table.cluster)
 
 
 class History:
