@@ -106,9 +106,7 @@ class FitSize:
         """Rounds whose trees are counted."""
         return min(self.n_rounds, _MAX_ROUNDS)
 
-    def in_this_process(
-        self, estimate: dict[str, int], codes: int, n_copies: int = 1
-    ) -> dict[str, int]:
+    def in_this_process(self, estimate: dict[str, int], codes: int, n_copies: int = 1) -> dict[str, int]:
         """Return the entries that this process holds; codes : bytes of the codes in the layout of shards."""
         if not self.is_remote:
             return estimate

@@ -18,7 +18,7 @@ VALUES = RNG.normal(size=(N_ROWS, 6))
 VALUES[RNG.random(VALUES.shape) < 0.05] = np.nan
 VALUES[:, 3] = RNG.integers(0, 9, N_ROWS)
 VALUES[:, 4] = (RNG.random(N_ROWS) < 0.1) * RNG.integers(0, 5, N_ROWS)  # mostly the same
-TABLE = read_table(VALUES, categorical_features=[3, 4])
+TABLE = read_table(VALUES, categorical_features=[3])
 SIGNAL = np.nansum(VALUES[:, :3], axis=1) + np.sin(VALUES[:, 3]) + RNG.normal(size=N_ROWS)
 TWO, THREE = (SIGNAL > 0).astype(float), np.digitize(SIGNAL, [-1, 1]).astype(float)
 WHOLE, SMOOTH = RNG.integers(0, 4, N_ROWS).astype(float), RNG.random(N_ROWS) + 0.1
@@ -30,7 +30,7 @@ SYMMETRIC = {"symmetric": True, "max_leaf_nodes": None, "max_depth": 5, "min_sam
 # Weights of random draws, rows drawn by gradients, dropped rounds, and target statistics
 GRADIENT, BAYESIAN = {"sampling": "gradient", "subsample": 0.3}, {"sampling": "bayesian"}
 DROPPED = {"drop_rate": 0.5, "n_rounds": 6}
-STATISTICS, OF_THREE = {"target_options": TargetOptions((3,), 4.0)}, {"target_options": TargetOptions((3, 4), 4.0, 3)}
+STATISTICS, OF_THREE = ({"target_options": TargetOptions((3,), 4.0, n)} for n in (0, 3))
 
 
 def folds(y, weight=None, n_folds=2):

@@ -46,9 +46,7 @@ class RowSampler:
         if options.sampling == "uniform":
             return drawn, None
         factors = np.ones(self._n_rows)
-        factors[rows] = bayesian_factors(
-            options.seed, options.bagging_temperature, iteration, 0, len(rows)
-        )
+        factors[rows] = bayesian_factors(options.seed, options.bagging_temperature, iteration, 0, len(rows))
         return drawn, factors
 
     def _draw_by_gradient(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats]:

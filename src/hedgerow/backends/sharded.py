@@ -203,7 +203,9 @@ def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
         arrays["role"] = roles
     factory, set_splits, finish_tree = _shard_factory(fit, train), None, options.shrink
     if fit.statistics is not None:
-        bins, replaced, arrays["codes"], set_splits = fit.statistics.encode_rows(fit.bins, weights, options.seed)
+        bins, replaced, arrays["codes"], set_splits = fit.statistics.encode_rows(
+            fit.bins, weights, options.seed
+        )
         factory = replace(factory, bins=bins, replaced=replaced)
         finish_tree = partial(_finish_tree, options, set_splits)
         fit.statistics = None  # a number per row and column, which no fit uses any more

@@ -261,9 +261,7 @@ class GradientShard:
         packed, _ = self.pack_statistics(bits)
         return packed, self.start_tree(0, iteration, columns)[1]
 
-    def set_statistics(
-        self, packed: Integers, wide: Integers, drawn: RowNumbers | None
-    ) -> tuple[None, Sums]:
+    def set_statistics(self, packed: Integers, wide: Integers, drawn: RowNumbers | None) -> tuple[None, Sums]:
         """Set the statistics of one output, computed by the caller; one of the two is empty.
 
         drawn : the rows of the tree; None if the shards draw them themselves.
@@ -295,9 +293,7 @@ class GradientShard:
 
     def _put_rows(self, iteration: int, *, first_only: bool) -> int:
         """Write the rows of the tree of a round into the row array; return their number."""
-        all_rows = (
-            self._training is None and self.subsample >= 1.0 and not first_only and self._drawn is None
-        )
+        all_rows = self._training is None and self.subsample >= 1.0 and not first_only and self._drawn is None
         rows = self.evaluated[:0] if all_rows else self._draw(iteration, first_only=first_only)
         n = self.n_rows if all_rows else len(rows)
         if len(self._rows) < n:
