@@ -85,7 +85,7 @@ def _largest(values: Floats, n: int) -> NDArray[np.bool_]:
 
 
 def bayesian_factors(seed: int, temperature: float, iteration: int, start: int, stop: int) -> Floats:
-    """Return the factors of a round for the rows at positions [start, stop) among those of positive weight."""
+    """Return the factors of a round for positions [start, stop) among the rows of positive weight."""
     draws = np.empty(stop - start, np.uint64)
     draw_row_range(seed, ROW_WEIGHTS, iteration, start, draws)
     return bayesian_weights(draws, temperature)

@@ -90,8 +90,8 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
 def is_central(options: BoostingOptions) -> bool:
     """Return whether targets, scores and gradients of rows in shards are in this process.
 
-    So they are where the loss, or the rows drawn by their gradients, need many rows at once. With dropped
-    rounds, scores depend on the order in which trees were added and removed, which no lost shard could repeat.
+    So they are where the loss, or the draw of rows by their gradients, needs many rows at once. With dropped
+    rounds, scores depend on the order in which trees were added and removed: no lost shard could repeat it.
     """
     loss = options.loss
     prepares = type(loss).prepare is not Loss.prepare
