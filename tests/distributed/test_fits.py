@@ -36,6 +36,7 @@ from hedgerow import (
 )
 from hedgerow.bagging.dask_forest import DaskTreeGrower
 from hedgerow.distributed import Settings
+from hedgerow.distributed.partitions import Partitions
 from hedgerow.io.models import to_bytes
 
 pytestmark = pytest.mark.usefixtures("client")
@@ -84,6 +85,20 @@ def test_the_model_of_a_data_frame_in_partitions_is_that_of_one_in_memory(name, 
     expected = to_bytes(model.fit(FRAME[FEATURES], FRAME[target], sample_weight=FRAME["weight"]))
     lazy = dask_frame(FRAME[[*FEATURES, target, "weight"]], uneven(N, 17 if "boosting" in name else 5))
     assert to_bytes(model.fit(lazy, target=target, sample_weight="weight")) == expected
+    assert not tasks_left(client)
+
+
+def test_a_fit_with_folds_encodes_the_rows_once(client, monkeypatch):
+    tasks, submit = [], Partitions.submit
+
+    def counted(partitions, task, numbers, *args):
+        tasks.extend([task.__name__] * len(numbers))
+        return submit(partitions, task, numbers, *args)
+
+    monkeypatch.setattr(Partitions, "submit", counted)
+    model = GradientBoostingRegressor(**FEW, n_folds=4)
+    assert to_bytes(model.fit(dask_array(VALUES, [N]), NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+    assert tasks.count("encode_rows") == 3  # one for each worker, of the only partition
     assert not tasks_left(client)
 
 

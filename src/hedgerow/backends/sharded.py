@@ -12,7 +12,7 @@ and the call is repeated. Codes of target statistics are computed in this proces
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -45,12 +45,15 @@ class ShardedBackend:
     """The backend for remote tables."""
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
-        """Create the shards of the training rows, separate ones for each fit."""
+        """Create the shards of the training rows, separate ones for each fit, of rows that are encoded once."""
         rows: list[TrainingRows] = []
+        table = train.table
+        assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
         try:
-            for fit in fits:
-                dataset = train if fit is fits[-1] else replace(train)  # the last one may release the targets
-                rows.append(self._training_rows(fit, dataset))
+            with table.shared_codes() if len(fits) > 1 else nullcontext():
+                for fit in fits:
+                    dataset = train if fit is fits[-1] else replace(train)  # the last may release the targets
+                    rows.append(self._training_rows(fit, dataset))
         except BaseException:
             for created in rows:
                 created.close()
