@@ -96,6 +96,17 @@ def test_fit_can_start_from_a_model(name):
     assert_same(sharded, fit(name, TABLE, previous=first))
 
 
+@pytest.mark.parametrize(
+    ("name", "purpose"),
+    [("gradient", "row factors"), ("dropped", "leaves"), ("statistics", "target statistics")],
+)
+def test_memory_of_what_comes_to_this_process_is_counted(monkeypatch, name, purpose):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "910kB")
+    fit("two classes", ShardedTable(TABLE, 3), n_rounds=1)
+    with pytest.raises(MemoryError, match=rf"to 900 rows of 6 columns needs about .*{purpose} \d"):
+        fit(name, ShardedTable(TABLE, 3), n_rounds=1)
+
+
 def test_shards_are_closed_after_an_error():
     table = ShardedTable(TABLE, 3)
 

@@ -1,6 +1,7 @@
 """Fits and predictions of tables in files are those of the same rows in memory."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -135,6 +136,13 @@ def test_a_fit_with_folds_encodes_the_rows_once(tmp_path, monkeypatch):
         RandomForestClassifier,
         hedgerow.LogitBoostClassifier,
         GradientBoostingClassifier,
+        partial(
+            GradientBoostingClassifier,
+            sampling="gradient",
+            max_categories_for_sets=3,
+            random_state=0,
+            n_folds=2,
+        ),
     ],
 )
 def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):

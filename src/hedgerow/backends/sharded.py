@@ -45,7 +45,7 @@ class ShardedBackend:
     """The backend for remote tables."""
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
-        """Create the shards of the training rows, separate ones for each fit, of rows that are encoded once."""
+        """Create the shards of the training rows, separate ones for each fit; rows are encoded once."""
         rows: list[TrainingRows] = []
         table = train.table
         assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
