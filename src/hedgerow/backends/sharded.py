@@ -176,8 +176,8 @@ class RestorableShards:
 
 
 def _shard_factory(fit: TreeFit, rows: Dataset) -> GradientShardFactory:
-    options = fit.options
-    low_memory = bool(getattr(rows.table, "low_memory", False))
+    options, table = fit.options, rows.table
+    low_memory = isinstance(table, RemoteTable) and table.low_memory
     return GradientShardFactory(fit.bins, options.loss, options.seed, options.subsample, low_memory)
 
 
