@@ -66,6 +66,21 @@ def test_a_worker_killed_in_a_call_is_replaced(processes):
     assert tasks_left(processes) == []
 
 
+def test_codes_that_are_shared_are_made_again_after_a_loss(processes):
+    table = read_collection(dask_array(VALUES, uneven(1500, 5)), NUMBERS)
+    bins = find_bins(table)
+    with table.shared_codes():
+        first = table.make_shards(SummingFactory(), bins, {"number": NUMBERS}, 1)
+        os.kill(processes.run(os.getpid)[first.actors[0].address], signal.SIGKILL)
+        second = table.make_shards(SummingFactory(), bins, {"number": NUMBERS}, 1)
+        check_sums_again(first)
+    for shards in (first, second):
+        check_sums_again(shards)
+        shards.close()
+    del table
+    assert tasks_left(processes) == []
+
+
 class KillingFactory(SummingFactory):
     """Creates shards, and kills the worker of the first one it creates after it was armed."""
 
@@ -164,6 +179,16 @@ def fail():
 def test_a_worker_killed_in_a_round_does_not_change_the_model(processes, expected):
     processes.run(in_call, 20, kill_itself, workers=[list(processes.scheduler_info()["workers"])[1]])
     assert fit_collection() == expected
+    assert tasks_left(processes) == []
+
+
+def test_a_killed_worker_does_not_change_a_model_whose_scores_are_in_this_process(processes):
+    model = GradientBoostingRegressor(
+        n_estimators=4, random_state=0, sampling="gradient", drop_rate=0.5, max_categories_for_sets=2
+    )
+    expected = to_bytes(model.fit(FRAME[FEATURES], Y))
+    processes.run(in_call, 20, kill_itself, workers=[list(processes.scheduler_info()["workers"])[1]])
+    assert to_bytes(model.fit(dask_frame(FRAME[FEATURES], uneven(len(X), 5)), Y)) == expected
     assert tasks_left(processes) == []
 
 

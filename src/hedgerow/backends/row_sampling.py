@@ -19,7 +19,7 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import BoostingOptions
 from hedgerow.elementary import exp, log
 from hedgerow.growing.grower import Weights
-from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw_positions, draw_rows
+from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw_positions, draw_row_range
 
 SAMPLINGS = ("uniform", "gradient", "bayesian")
 TOP_FRACTION = 2.0 / 3.0  # of the rows of gradient-based sampling, as in LightGBM: 0.2 of all, and 0.1 drawn
@@ -40,10 +40,8 @@ class RowSampler:
         if options.sampling == "gradient":
             return self._draw_by_gradient(gradient, iteration)
         drawn = self._weights.draw(options.subsample, options.seed, iteration)
-        draws = np.empty(len(rows), np.uint64)
-        draw_rows(options.seed, ROW_WEIGHTS, iteration, draws)
         factors = np.ones(self._n_rows)
-        factors[rows] = bayesian_weights(draws, options.bagging_temperature)
+        factors[rows] = bayesian_factors(options.seed, options.bagging_temperature, iteration, 0, len(rows))
         return drawn, factors
 
     def _draw_by_gradient(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats]:
@@ -79,6 +77,13 @@ def _largest(values: Floats, n: int) -> NDArray[np.bool_]:
     equal = np.flatnonzero(values == least)
     chosen[equal[: n - int(chosen.sum())]] = True
     return chosen
+
+
+def bayesian_factors(seed: int, temperature: float, iteration: int, start: int, stop: int) -> Floats:
+    """Return the factors of a round for positions [start, stop) among the rows of positive weight."""
+    draws = np.empty(stop - start, np.uint64)
+    draw_row_range(seed, ROW_WEIGHTS, iteration, start, draws)
+    return bayesian_weights(draws, temperature)
 
 
 def bayesian_weights(draws: NDArray[np.uint64], temperature: float) -> Floats:

@@ -9,7 +9,8 @@ Without the factors, the new trees and the dropped ones together would change th
 right amount; XGBoost uses the same factors. Later rounds change the values of earlier trees: the model of the
 first rounds is not the model that was evaluated then, so that no early stopping can return to it.
 
-Which rounds are dropped is a hash of the seed and the round. The rows must be in memory.
+Which rounds are dropped is a hash of the seed and the round. Scores must be in this process; codes may be in
+shards.
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Int
 class DropTrainingRows(EvaluationRows):
     """Training rows whose trees are fitted without some of the rounds.
 
-    rows : the training rows, in memory
+    rows : the training rows, with their scores in this process
     rounds : all rounds so far; the values of dropped trees are changed
     """
 
@@ -91,6 +92,10 @@ class DropTrainingRows(EvaluationRows):
         """Return the weighted mean of the loss at the current scores."""
         return float(self._rows.mean_loss())
 
+    def close(self) -> None:
+        """Release what is not in the memory of this process."""
+        self._rows.close()
+
     def _add(self, trees: Trees) -> None:
         if trees:
             self._rows.add_trees(trees, self._rows.raw)
@@ -111,6 +116,10 @@ class DropEvaluationRows(EvaluationRows):
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
         return float(self._rows.mean_loss())
+
+    def close(self) -> None:
+        """Release what is not in the memory of this process."""
+        self._rows.close()
 
 
 def _scaled(trees: Sequence[NDArray[np.void]], factor: float) -> Trees:
