@@ -152,12 +152,13 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def insert(page: str, table: str) -> str:
+def insert(page: str, table: str, marks: tuple[str, str] = MARKS) -> str:
     """Return the page with the table between its markers."""
-    pattern = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
+    first, last = marks
+    pattern = re.compile(f"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
     if not pattern.search(page):
-        raise ValueError(f"the page has no markers for the table: {MARKS[0]} ... {MARKS[1]}")
-    return pattern.sub(lambda _: f"{MARKS[0]}\n\n{table}\n\n{MARKS[1]}", page)
+        raise ValueError(f"the page has no markers for the table: {first} ... {last}")
+    return pattern.sub(lambda _: f"{first}\n\n{table}\n\n{last}", page)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
