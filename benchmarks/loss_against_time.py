@@ -74,7 +74,8 @@ def fit(options: argparse.Namespace) -> None:
     model = make_estimator(options.library, options.n_rounds).fit(X, y)
     seconds = time.perf_counter() - start
     X_test, y_test = simulated(TEST_ROWS, seed=2 * options.seed + 1)
-    loss = log_loss(y_test, np.asarray(model.predict_proba(X_test), np.float64))
+    p = np.asarray(model.predict_proba(X_test), np.float64)
+    loss = log_loss(y_test, p / p.sum(axis=1, keepdims=True))  # rows of float32 sum to one approximately
     rounds = options.n_rounds or int(model.n_estimators_)
     print(json.dumps({"rounds": rounds, "seconds": seconds, "loss": loss}))
 
@@ -164,7 +165,9 @@ def draw(saved: dict[str, Any], target: Path) -> None:
     axis.minorticks_off()
     axis.set_xlabel("fit, seconds", color=INK)
     axis.set_ylabel("test log-loss", color=INK)
-    title = f"{saved['rows']:,} rows × 28, defaults, {', '.join(map(str, ROUNDS))} rounds, 2 threads"
+    rounds, samples = ", ".join(map(str, ROUNDS)), saved["seeds"]
+    title = f"{saved['rows']:,} rows × 28, defaults, {rounds} rounds, {THREADS} threads"
+    title += f", mean of {samples} samples" if samples > 1 else ""
     axis.set_title(title, loc="left", fontsize=10, color=INK)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=9)
