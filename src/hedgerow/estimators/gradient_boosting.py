@@ -404,7 +404,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
-        leaf values are found by a line search, or by one Newton step for "log_loss".
+        leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
         trees, bins and constraints are then ignored.
