@@ -1,16 +1,16 @@
-"""The commands of tables and of the machine with their options; the module of a command does its work.
+"""The options of the commands of tables and of the machine, a dataclass for each; its docstring is the help.
 
-This module and `image_commands` import nothing of the library, so that `--help` is fast: `run_command`
-imports the module of a command when it runs.
+This module and `image_commands` import nothing of the library, so that `--help` is fast: `app` imports the
+module that does the work when a command runs, and passes it this one object.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.options import run_command
 
 MethodName = Annotated[
     str,
@@ -67,48 +67,58 @@ MaxSize = Annotated[
 ]
 
 
-def train(
-    data: options.Data,
-    target: options.Target,
-    method: MethodName = "auto",
-    out: ModelFile = None,
-    report: ReportFile = None,
-    task: options.Task = "auto",
-    drop: options.Drop = None,
-    categorical: options.Categorical = None,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    skip_bad_lines: options.SkipBadLines = False,
-    strict: options.Strict = False,
-    accept_layout: options.AcceptLayout = False,
-    hold_out: HoldOut = 0.2,
-    refit: Refit = False,
-    group: options.Group = None,
-    time: options.Time = None,
-    budget: Budget = None,
-    single: Single = False,
-    metric: options.MetricName = None,
-    param: Parameter = None,
-    weight: options.Weight = None,
-    class_weight: options.ClassWeight = None,
-    threshold: Threshold = None,
-    cost: Cost = None,
-    positive: Positive = None,
-    max_size: MaxSize = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class Reading:
+    """The options that describe a training file."""
+
+    drop: options.Drop = None
+    categorical: options.Categorical = None
+    date_format: options.DateFormat = None
+    decimal: options.Decimal = None
+    missing: options.Missing = None
+    encoding: options.Encoding = None
+    skip_bad_lines: options.SkipBadLines = False
+    strict: options.Strict = False
+    accept_layout: options.AcceptLayout = False
+
+
+@dataclass(frozen=True)
+class Train:
     """Fit the best ensemble to a table, and save it with its certificate."""
-    run_command("train", "train", locals())
+
+    data: options.Data
+    target: options.Target
+    method: MethodName = "auto"
+    out: ModelFile = None
+    report: ReportFile = None
+    task: options.Task = "auto"
+    reading: Reading = Reading()  # its options are in this place
+    hold_out: HoldOut = 0.2
+    refit: Refit = False
+    group: options.Group = None
+    time: options.Time = None
+    budget: Budget = None
+    single: Single = False
+    metric: options.MetricName = None
+    param: Parameter = None
+    weight: options.Weight = None
+    class_weight: options.ClassWeight = None
+    threshold: Threshold = None
+    cost: Cost = None
+    positive: Positive = None
+    max_size: MaxSize = None
+    seed: options.Seed = 0
+    threads: options.Threads = None
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
-def predict(
-    model: options.Model,
-    data: options.Data,
+@dataclass(frozen=True)
+class Predict:
+    """Predict the rows of a table: labels with their probabilities, or numbers."""
+
+    model: options.Model
+    data: options.Data
     out: Annotated[
         Path | None,
         options.option(
@@ -117,24 +127,24 @@ def predict(
             "--out",
             "-o",
         ),
-    ] = None,
+    ] = None
     keep: Annotated[
         list[str] | None,
         options.option("COLUMN", "A column of DATA to copy; can be repeated.", "--keep", "-k"),
-    ] = None,
-    keep_all: Annotated[bool, options.flag("Copy all columns of DATA.", "--keep-all")] = False,
-    skip_bad_lines: options.SkipBadLines = False,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Predict the rows of a table: labels with their probabilities, or numbers."""
-    run_command("predict", "predict", locals())
+    ] = None
+    keep_all: Annotated[bool, options.flag("Copy all columns of DATA.", "--keep-all")] = False
+    skip_bad_lines: options.SkipBadLines = False
+    threads: options.Threads = None
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
-def compare(
-    data: options.Data,
-    target: options.Target,
+@dataclass(frozen=True)
+class Compare:
+    """Cross-validate every method on the same folds, with times."""
+
+    data: options.Data
+    target: options.Target
     method: Annotated[
         list[str] | None,
         options.option(
@@ -143,31 +153,23 @@ def compare(
             "--method",
             "-m",
         ),
-    ] = None,
-    folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5,
-    group: options.Group = None,
-    time: options.Time = None,
-    weight: options.Weight = None,
-    task: options.Task = "auto",
-    drop: options.Drop = None,
-    categorical: options.Categorical = None,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    skip_bad_lines: options.SkipBadLines = False,
-    strict: options.Strict = False,
-    accept_layout: options.AcceptLayout = False,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Cross-validate every method on the same folds, with times."""
-    run_command("compare", "compare", locals())
+    ] = None
+    folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5
+    group: options.Group = None
+    time: options.Time = None
+    weight: options.Weight = None
+    task: options.Task = "auto"
+    reading: Reading = Reading()  # its options are in this place
+    seed: options.Seed = 0
+    threads: options.Threads = None
+    as_json: options.AsJson = False
 
 
-def certify(
-    model: options.Model,
+@dataclass(frozen=True)
+class Certify:
+    """Print every bound that applies to the error on new rows."""
+
+    model: options.Model
     data: Annotated[
         Path | None,
         options.argument(
@@ -175,39 +177,39 @@ def certify(
             "Rows that are new to the model, or its training file, of which the held-out rows are used. "
             "Without DATA the stored certificate is printed.",
         ),
-    ] = None,
-    delta: Annotated[float, options.option("NUMBER", "Probability that the certificate is wrong.")] = 0.05,
-    out: Annotated[
-        Path | None, options.option("FILE", "A .json or .html file to write.", "--out", "-o")
-    ] = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Print every bound that applies to the error on new rows."""
-    run_command("evaluate", "certify", locals())
+    ] = None
+    delta: Annotated[float, options.option("NUMBER", "Probability that the certificate is wrong.")] = 0.05
+    out: Annotated[Path | None, options.option("FILE", "A .json or .html file to write.", "--out", "-o")] = (
+        None
+    )
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
-def explain(
-    model: options.Model,
+@dataclass(frozen=True)
+class Explain:
+    """Show which columns matter and how predictions depend on them."""
+
+    model: options.Model
     data: Annotated[
         Path | None,
         options.argument(
             "DATA", "Rows for partial dependence; with the target, also for permutation importances."
         ),
-    ] = None,
+    ] = None
     top: Annotated[
         int, options.option("NUMBER", "Number of columns, and of stumps, to show.", "--top", "-n")
-    ] = 10,
-    seed: options.Seed = 0,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show which columns matter and how predictions depend on them."""
-    run_command("explain", "explain", locals())
+    ] = 10
+    seed: options.Seed = 0
+    as_json: options.AsJson = False
 
 
-def report(
-    model: options.Model,
-    data: options.Data,
+@dataclass(frozen=True)
+class Report:
+    """Write an HTML report of a model on rows that are new to it."""
+
+    model: options.Model
+    data: options.Data
     out: Annotated[
         Path | None,
         options.option(
@@ -216,39 +218,40 @@ def report(
             "--out",
             "-o",
         ),
-    ] = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Write an HTML report of a model on rows that are new to it."""
-    run_command("evaluate", "report", locals())
+    ] = None
+    seed: options.Seed = 0
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
-def demo(
+@dataclass(frozen=True)
+class Demo:
+    """Compare boosting with logistic regression on three data sets."""
+
     out: Annotated[Path, options.option("FILE", "The HTML report to write.", "--out", "-o")] = Path(
         "hedgerow-demo.html"
-    ),
+    )
     full: Annotated[
         bool, options.flag("Use all rows and repetitions, which takes some minutes.", "--full")
-    ] = False,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Compare boosting with logistic regression on three data sets."""
-    run_command("compare", "demo", locals())
+    ] = False
+    seed: options.Seed = 0
+    threads: options.Threads = None
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
-def warmup(as_json: options.AsJson = False) -> None:
+@dataclass(frozen=True)
+class Warmup:
     """Compile the kernels of every method."""
-    run_command("machine", "warmup", locals())
+
+    as_json: options.AsJson = False
 
 
-def info(as_json: options.AsJson = False) -> None:
+@dataclass(frozen=True)
+class Info:
     """Show versions, the processor, threads and the kernel cache."""
-    run_command("machine", "info", locals())
+
+    as_json: options.AsJson = False
 
 
 def root(

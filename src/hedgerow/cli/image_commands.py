@@ -1,5 +1,6 @@
-"""The commands of images with their options; `vision` does the work."""
+"""The options of the commands of images; `vision` does the work."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -24,20 +25,20 @@ Smallest = Annotated[str | None, options.option("WxH", "Smallest object size.")]
 Largest = Annotated[str | None, options.option("WxH", "Largest object size.")]
 
 
-def detect(
-    images: Images,
-    model: Detector = "frontalface",
-    profile: Profile = None,
-    out: Folder = None,
-    scale_factor: ScaleFactor = 1.1,
-    min_neighbors: Neighbors = 3,
-    min_size: Smallest = None,
-    max_size: Largest = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class Detect:
     """Find faces, or the objects of a cascade, in images."""
-    options.run_command("vision", "detect", locals())
+
+    images: Images
+    model: Detector = "frontalface"
+    profile: Profile = None
+    out: Folder = None
+    scale_factor: ScaleFactor = 1.1
+    min_neighbors: Neighbors = 3
+    min_size: Smallest = None
+    max_size: Largest = None
+    force: options.Force = False
+    as_json: options.AsJson = False
 
 
 Objects = Annotated[
@@ -68,26 +69,26 @@ Checkpoint = Annotated[
 ]
 
 
-def train_cascade(
-    positives: Objects,
-    negatives: Others,
-    out: CascadeFile,
-    window: Window = "24x24",
-    features: FeatureKind = "basic",
-    algorithm: Algorithm = "gentle",
-    stages: Stages = 20,
-    min_hit_rate: HitRate = 0.995,
-    max_false_alarm: FalseAlarm = 0.5,
-    max_learners: Learners = 200,
-    max_features: Pool = None,
-    n_negatives: NegativeWindows = 5000,
-    jitter: Copies = 0,
-    mirror: Mirror = False,
-    checkpoint: Checkpoint = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class TrainCascade:
     """Train a cascade that detects objects in images."""
-    options.run_command("vision", "train_cascade", locals())
+
+    positives: Objects
+    negatives: Others
+    out: CascadeFile
+    window: Window = "24x24"
+    features: FeatureKind = "basic"
+    algorithm: Algorithm = "gentle"
+    stages: Stages = 20
+    min_hit_rate: HitRate = 0.995
+    max_false_alarm: FalseAlarm = 0.5
+    max_learners: Learners = 200
+    max_features: Pool = None
+    n_negatives: NegativeWindows = 5000
+    jitter: Copies = 0
+    mirror: Mirror = False
+    checkpoint: Checkpoint = None
+    seed: options.Seed = 0
+    threads: options.Threads = None
+    force: options.Force = False
+    as_json: options.AsJson = False

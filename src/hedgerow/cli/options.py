@@ -2,9 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Mapping
 from contextvars import ContextVar
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +10,6 @@ import typer
 
 from hedgerow.cli.errors import CommandError, UsageError
 from hedgerow.datafiles.errors import nearest_names
-from hedgerow.optional import require_extra
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("ARGUMENTS", default=())  # of the running command
 
@@ -44,12 +41,6 @@ def flag(text: str, *names: str) -> Any:
 def argument(metavar: str, text: str) -> Any:
     """Return an argument; its default is None, if any, and is not shown."""
     return typer.Argument(metavar=metavar, help=text, show_default=False)
-
-
-def run_command(module: str, function: str, arguments: Mapping[str, Any]) -> None:
-    """Import a module of `hedgerow.cli`, and call a function of it."""
-    require_extra("pyarrow", extra="cli")
-    getattr(import_module(f"hedgerow.cli.{module}"), function)(**arguments)
 
 
 Data = Annotated[

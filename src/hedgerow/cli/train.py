@@ -7,7 +7,7 @@ training rows.
 
 import shlex
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow._typing import Integers
+from hedgerow.cli import commands
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, name_positive, print_model, write_report
 from hedgerow.cli.options import check_output_file, command_line, describe_file
@@ -25,7 +26,6 @@ from hedgerow.cli.output import Output, format_duration, plain
 from hedgerow.cli.table_model import (
     DATA_SUFFIXES,
     PreparedTable,
-    ReadingOptions,
     file_checksum,
     print_table,
     read_training_table,
@@ -51,32 +51,19 @@ _REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
 _MIN_TRAINING_ROWS = 4
 
 
-def train(
-    data: Path,
-    target: str,
-    *,
-    out: Path | None,
-    report: Path | None,
-    task: str,
-    force: bool,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def train(command: commands.Train) -> None:
     """Fit the best ensemble to a table, and save it with its certificate."""
-    output = Output(as_json)
-    reading = ReadingOptions(**{field.name: settings.pop(field.name) for field in fields(ReadingOptions)})
-    options = TrainOptions(**settings)
+    output, options = Output(command.as_json), TrainOptions(**vars(command))
     options.check()
-    model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
+    data, report, force = options.data, options.report, options.force
+    model_path = options.out or Path(f"{_stem(data)}.hedgerow")
     replaces = check_output_file("--out", model_path, force=force, others=(data,))
     replaces_report = check_output_file(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
     if report is not None and not options.hold_out:
         raise UsageError(f"--report {report} is not allowed with --hold-out 0: a report needs held-out rows")
-    table = read_training_table(
-        data, target, reading, task=task, share=options.hold_out, seed=options.seed, columns=options.columns
-    )
+    table = read_training_table(options, options.columns, options.hold_out)
     _check_table(table, options)
     options.check_table(table)
     print_table(table, output)
@@ -86,7 +73,7 @@ def train(
     _save(final, model_path, card, options, len(table.y))
     output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
-        write_report(model_path, evaluation, table, options.seed, report, output, commands=(card["command"],))
+        write_report(model_path, evaluation, table, options.seed, report, output, (card["command"],))
         output.text(f"report: {describe_file(report, replaced=replaces_report)}")
     certificate = final.certificate and final.certificate.to_dict()
     files = {"model": str(model_path), "report": report and str(report)}

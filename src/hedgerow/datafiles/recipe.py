@@ -23,7 +23,7 @@ from hedgerow.datafiles.findings import ReadOptions
 from hedgerow.datafiles.frames import frame_to_arrow
 from hedgerow.datafiles.inference import InferredColumn, clean_text, infer_column, infer_type
 from hedgerow.datafiles.typed_table import TypedTable
-from hedgerow.strict_json import JsonChecker, Limits, to_plain
+from hedgerow.strict_json import Limits, StoredRecord
 
 TASKS = ("classification", "regression")
 LABELS = ("text", "integer", "boolean", "number")
@@ -84,7 +84,7 @@ class PlannedColumn:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(StoredRecord):
     """How a table becomes X and y; made by `make_recipe`, stored in model files.
 
     Parameters
@@ -268,32 +268,6 @@ class Recipe:
                 known = infer_column(column, decimal=self.decimal or None, missing=self.missing)
             return known.values
         return table.labels(self.target)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recipe as lists, texts and dictionaries, ready for JSON."""
-        content: dict[str, Any] = to_plain(self)
-        return content
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Recipe":
-        """Read the result of `to_dict`; every value is checked.
-
-        Parameters
-        ----------
-        content : dict
-            Possibly from an untrusted file.
-
-        Returns
-        -------
-        Recipe
-            A recipe equal to the stored one.
-
-        Raises
-        ------
-        ValueError
-            In one line, if a value is not one that `to_dict` returns.
-        """
-        return JsonChecker().read(cls, content, "the recipe")
 
     def check_stored(self) -> None:
         """Raise ValueError if parts of a recipe that was read contradict each other."""
