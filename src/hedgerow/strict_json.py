@@ -312,7 +312,7 @@ class JsonChecker:
 
 
 class StoredRecord:
-    """A dataclass that is stored in files, as JSON of its fields; its name in messages is that of the class."""
+    """A dataclass that is stored in files as JSON of its fields; messages name its class."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts, ready for JSON."""

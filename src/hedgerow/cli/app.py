@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -102,7 +102,9 @@ def _parameters(kind: type[Any]) -> Iterator[Parameter]:
             yield from _parameters(one.type)  # type: ignore[arg-type] # a class
         else:
             default = Parameter.empty if one.default is MISSING else one.default
-            yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=one.type)
+            info = one.metadata.get("typer")
+            annotation: Any = Annotated[one.type, info] if info else one.type
+            yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _made(kind: Any, values: Mapping[str, Any]) -> Any:

@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hedgerow.datafiles import conversion
-from hedgerow.datafiles.column_types import can_be_category, is_text
+from hedgerow.datafiles.column_types import InferredColumn, can_be_category, is_text
 from hedgerow.datafiles.conversion import PARTS, to_booleans, to_numbers
 from hedgerow.datafiles.date_texts import format_pattern
 from hedgerow.datafiles.encodings import check_encoding
 from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
 from hedgerow.datafiles.findings import ReadOptions
 from hedgerow.datafiles.frames import frame_to_arrow
-from hedgerow.datafiles.inference import InferredColumn, clean_text, infer_column, infer_type
+from hedgerow.datafiles.inference import clean_text, infer_column, infer_type
 from hedgerow.datafiles.typed_table import TypedTable
 from hedgerow.strict_json import Limits, StoredRecord
 

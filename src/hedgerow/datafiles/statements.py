@@ -6,10 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.datafiles.column_types import InferredColumn
 from hedgerow.datafiles.date_texts import find_odd_dates
 from hedgerow.datafiles.errors import format_value
 from hedgerow.datafiles.findings import Finding
-from hedgerow.datafiles.inference import InferredColumn, infer_column
+from hedgerow.datafiles.inference import infer_column
 from hedgerow.datafiles.recipe import PlannedColumn
 
 _NAMED = 5  # columns that a statement lists

@@ -160,22 +160,17 @@ def load_problems(plan: ExperimentPlan, seed: int) -> tuple[list[Problem], list[
     left_out : list of str
         Sentences about data sets that are not installed.
     """
-    problems, left_out = [_simulated(plan.simulated_rows, seed), _cancer()], []
+    n_rows, left_out = plan.simulated_rows, []
+    X, y = make_gaussian(n_rows, 30, random_state=seed)
+    problems = [Problem("simulated", f"Simulated data, {n_rows:,} × 30", X, (y > 0).astype(np.int64))]
+    X, y = load_breast_cancer(return_X_y=True)
+    title = f"Breast cancer, {X.shape[0]:,} × {X.shape[1]}"
+    problems.append(Problem("cancer", title, X, y.astype(np.int64)))
     try:
         problems.append(_accidents(plan.accident_rows, seed))
     except FileNotFoundError as error:
         left_out.append(f"US road accidents are left out: {error}.")
     return problems, left_out
-
-
-def _simulated(n_rows: int, seed: int) -> Problem:
-    X, y = make_gaussian(n_rows, 30, random_state=seed)
-    return Problem("simulated", f"Simulated data, {n_rows:,} × 30", X, (y > 0).astype(np.int64))
-
-
-def _cancer() -> Problem:
-    X, y = load_breast_cancer(return_X_y=True)
-    return Problem("cancer", f"Breast cancer, {X.shape[0]:,} × {X.shape[1]}", X, y.astype(np.int64))
 
 
 def _accidents(n_rows: int | None, seed: int) -> Problem:

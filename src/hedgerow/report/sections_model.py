@@ -82,15 +82,18 @@ def _trials(found: Choice) -> Markup:
     about = [found.describe(one) for one in entries]
     if found.ensemble is not None:
         entries, about, best = [found.ensemble, *entries], [found.describe(found.ensemble), *about], [0]
-    else:  # the row of the best is marked
-        about = [
-            (*one[:3], trial.note if trial == found.best else one[3])
-            for trial, one in zip(entries, about, strict=True)
-        ]
+    else:
+        for number in best:  # its row is highlighted
+            about[number] = (*about[number][:3], found.best.note)
     scores = [map(labels.minus, found.format_scores(entries, name)) for name in shown]
     titles, settings, times, notes = zip(*about, strict=True)
-    settings = [one or "defaults" for one in settings]
-    columns = [titles, settings, *scores, text.column(times, 3), *([notes] if any(notes) else [])]
+    columns = [
+        titles,
+        [one or "defaults" for one in settings],
+        *scores,
+        text.column(times, 3),
+        *([notes] if any(notes) else []),
+    ]
     rows = list(map(list, zip(*columns, strict=True)))
     measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]

@@ -82,7 +82,8 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _set_fitted(self, fitted: Any) -> None:
         check_is_fitted(fitted)
-        is_number = isinstance(self.threshold, int | float | np.number) and type(self.threshold) is not bool
+        value: Any = self.threshold
+        is_number = isinstance(value, int | float | np.number) and type(value) is not bool
         if not (is_number and 0.0 <= self.threshold <= 1.0):
             raise ValueError(f"threshold={self.threshold!r} is not allowed: it must be a number from 0 to 1")
         if len(fitted.classes_) != 2 or not hasattr(fitted, "predict_proba"):
