@@ -11,6 +11,16 @@ _TINY, _HUGE = 1e-5, 1e15  # numbers outside have an exponent
 _MORE_DECIMALS = 2  # of a column with a smaller error
 
 
+def listed(texts: Sequence[str], most: int, noun: str = "", separator: str = ", ", end: str = " and") -> str:
+    """Join some texts, and count those beyond `most`.
+
+    >>> listed(["a", "b", "c"], 2), listed(["a", "b", "c"], 1, " columns", end=", and")
+    ('a, b and 1 more', 'a, and 2 more columns')
+    """
+    more = len(texts) - most
+    return separator.join(texts[:most]) + (f"{end} {more} more{noun}" if more > 0 else "")
+
+
 def format_page(
     paragraphs: Sequence[str],
     heads: Sequence[str],

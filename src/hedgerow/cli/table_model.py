@@ -56,7 +56,7 @@ from hedgerow.datafiles.files import split_source
 from hedgerow.io import load
 from hedgerow.io.table_model import TableModel
 from hedgerow.selection import RowOrder, hold_out, take_rows
-from hedgerow.text_table import format_column, format_number
+from hedgerow.text_table import format_column, format_number, listed
 
 TASKS = ("auto", "classification", "regression")
 DATA_SUFFIXES = (
@@ -221,8 +221,7 @@ def _describe_target(table: PreparedTable) -> str:
         return f"numbers, regression; {low} to {high}, mean {format_number(values.mean())}"
     classes, counts = np.unique(table.y, return_counts=True)
     shown = [f"{label}: {count:,}" for label, count in zip(classes, counts, strict=True)]
-    more = f", and {len(shown) - 8} more" if len(shown) > 8 else ""
-    return f"classification, {len(classes)} classes ({', '.join(shown[:8])}{more})"
+    return f"classification, {len(classes)} classes ({listed(shown, 8, end=', and')})"
 
 
 # --- model files

@@ -45,7 +45,7 @@ from hedgerow.selection import (
 )
 from hedgerow.selection.choosing import warm_up_method
 from hedgerow.system_memory import format_bytes
-from hedgerow.text_table import format_score
+from hedgerow.text_table import format_score, listed
 
 _REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
 _MIN_TRAINING_ROWS = 4
@@ -113,7 +113,7 @@ def _note_single_rows(table: PreparedTable, output: Output) -> None:
     classes, counts = np.unique(table.y, return_counts=True)
     single = [str(label) for label in classes[counts == 1]]
     if single:
-        names = ", ".join(map(repr, single[:3])) + (f" and {len(single) - 3} more" if len(single) > 3 else "")
+        names = listed([*map(repr, single)], 3)
         if len(single) == 1:
             text = f"class {names} has only one row; it is in the training set, so no score covers that class"
         else:
@@ -131,11 +131,10 @@ def _note_later_classes(table: PreparedTable, output: Output) -> None:
     tested, counts = np.unique(table.y[table.test], return_counts=True)
     is_new = ~np.isin(tested, table.y[table.train])
     if is_new.any():
-        names = ", ".join(repr(str(label)) for label in tested[is_new][:3])
-        more = f" and {is_new.sum() - 3} more" if is_new.sum() > 3 else ""
+        names = listed([repr(str(label)) for label in tested[is_new]], 3)
         what = "class" if is_new.sum() == 1 else "classes"
         output.note(
-            f"{what} {names}{more} of {table.recipe.target!r}: in held-out rows only, "
+            f"{what} {names} of {table.recipe.target!r}: in held-out rows only, "
             f"{counts[is_new].sum():,} of {len(table.test):,}; the model cannot predict them"
         )
 

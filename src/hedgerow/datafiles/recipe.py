@@ -220,30 +220,12 @@ class Recipe(StoredRecord):
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
 
-        Parameters
-        ----------
-        table : pyarrow.Table or TypedTable
-            Its target must be known in every row; see `has_label`.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            One label for each row.
+        The target must be known in every row of the table; see `has_label`.
         """
         return to_labels(self._target(TypedTable.of(table)), self.target, self.labels_are)
 
     def has_label(self, table: pa.Table | TypedTable) -> pa.ChunkedArray:
-        """Return which rows have a known target.
-
-        Parameters
-        ----------
-        table : pyarrow.Table or TypedTable
-            A table with the target.
-
-        Returns
-        -------
-        boolean pyarrow.ChunkedArray
-            For ``table.filter``; at least one row has a target.
+        """Return which rows of a table have a known target, at least one, for ``table.filter``.
 
         Examples
         --------

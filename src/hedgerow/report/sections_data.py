@@ -16,7 +16,7 @@ from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.table import read_table
 from hedgerow.theory.certificate import format_bound
-from hedgerow.theory.deviations import holdout_bound
+from hedgerow.theory.deviations import clopper_pearson
 
 _ALPHA = 0.05  # the largest probability that an interval misses
 _MAX_CLASSES = 30  # in the table of their shares
@@ -27,16 +27,7 @@ _GROUPED = 10_000  # from which numbers of a range have commas
 # --- summary
 
 
-def accuracy_interval(n_wrong: int, n: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """Return the exact interval of the accuracy on new rows (Clopper and Pearson 1934), from its errors.
-
-    >>> [round(end, 4) for end in accuracy_interval(4, 143)]
-    [0.9299, 0.9923]
-    """
-    return 1.0 - holdout_bound(n_wrong, n, alpha / 2), holdout_bound(n - n_wrong, n, alpha / 2)
-
-
-def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[float, float]:
+def median_interval(sizes: Iterable[float]) -> tuple[float, float]:
     """Return an interval of the median of new values for any distribution: two order statistics.
 
     The number of n values below the median is binomial(n, 1/2).
@@ -48,7 +39,7 @@ def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[floa
     """
     ordered = np.sort(np.asarray(list(sizes), dtype=np.float64))
     n = len(ordered)
-    below = int(binom.ppf(alpha / 2, n, 0.5))  # the largest number with P[B < below] <= alpha / 2
+    below = int(binom.ppf(_ALPHA / 2, n, 0.5))  # the largest number with P[B < below] <= alpha / 2
     if below < 1:
         return -math.inf, math.inf
     return float(ordered[below - 1]), float(ordered[n - below])
@@ -102,7 +93,7 @@ def _interval_note(data: ReportData) -> str:
 
 def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
     n, n_wrong = len(data.y), int(np.sum(data.wrong))
-    interval = text.percent_interval(*accuracy_interval(n_wrong, n))
+    interval = text.percent_interval(*clopper_pearson(n - n_wrong, n))
     counts = np.unique(data.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
     figures = [

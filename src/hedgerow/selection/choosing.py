@@ -203,14 +203,10 @@ def fit_method(
 
     Parameters
     ----------
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    task : {"classification", "regression"}
+    X, y, task, random_state, n_jobs
+        As in `choose`.
     method : str
         A name of `METHODS`.
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Number of threads; None for all cores.
     budget : float or None
         Seconds after which the fit ends with fewer rounds or members.
     options : MethodOptions, optional
@@ -269,11 +265,8 @@ def fit_choice(
     Parameters
     ----------
     choice : Choice
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Number of threads; None for all cores.
+    X, y, random_state, n_jobs
+        As in `choose`.
     budget : float or None
         Seconds after which the fits end with fewer rounds or members.
     options : MethodOptions, optional

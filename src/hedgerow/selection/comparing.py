@@ -137,17 +137,14 @@ def compare(
 
     Parameters
     ----------
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    task : {"classification", "regression"}
+    X, y, task, n_jobs
+        As in `choose`; scores are the same for any number of threads.
     methods : sequence of str, optional
         Names of `METHODS`; all of them by default.
     folds : int
         Number of folds, stratified by class.
     random_state : int, RandomState or None
         Seed of the folds and of the methods.
-    n_jobs : int or None
-        Number of threads of the fits; None for all cores. Scores are the same for any number.
     progress : callable, optional
         Called as progress(done, total, text) before every fit and at the end.
     options : MethodOptions, optional

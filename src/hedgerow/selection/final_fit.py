@@ -15,7 +15,6 @@ import numpy as np
 
 from hedgerow.selection.ensemble_selection import EnsembleTrial, try_ensemble
 from hedgerow.selection.explanation import (
-    constant_predictions,
     describe_validation,
     explain_choice,
     explain_ensemble,
@@ -308,17 +307,8 @@ def _with_threshold(
 
 def _reason(search: MethodSearch, best: TrialResult, final: FinalModel, tried: EnsembleTrial | None) -> str:
     """Explain the choice in sentences, first what the model is."""
-    n_left = sum(map(len, search.queue.values())) - len(search.results)
     trials = [result.trial for result in search.results]
-    of_trials = explain_choice(
-        search.metric,
-        search.results,
-        search.refused,
-        best,
-        constant_predictions(search.task, search.splits),
-        n_left if search.interrupted else None,
-        of_singles=final.ensemble is not None,
-    )
+    of_trials = explain_choice(search, best, of_singles=final.ensemble is not None)
     of_ensemble = explain_ensemble(search.metric, tried, final.ensemble, trials)
     texts = (of_trials, of_ensemble) if final.ensemble is None else (of_ensemble, of_trials)
     return " ".join(text for text in (*texts, final.note) if text)

@@ -114,20 +114,11 @@ FILE_BYTES = 100_000  # of a model file besides trees and fingerprints: columns,
 
 @dataclass(frozen=True)
 class FitLimits:
-    """The limits of a fit.
-
-    Parameters
-    ----------
-    seconds : float or None
-    max_bytes : float
-        Maximum size of the saved model; infinity for no limit.
-    growth : float
-        Factor by which the trees of the final fit, which has more rows, are larger.
-    """
+    """The limits of a fit."""
 
     seconds: float | None = None
-    max_bytes: float = np.inf
-    growth: float = 1.0
+    max_bytes: float = np.inf  # of the saved model
+    growth: float = 1.0  # factor by which the trees of the final fit, which has more rows, are larger
 
     @property
     def exist(self) -> bool:

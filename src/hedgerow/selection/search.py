@@ -319,9 +319,7 @@ class MethodSearch:
     @property
     def best(self) -> TrialResult | None:
         """The result with the best score, the first of equal ones."""
-        return min(
-            (result for result in self.results if result.trial.has_scores), key=self._loss, default=None
-        )
+        return next(iter(self.candidates()), None)
 
 
 def _note_cap(result: TrialResult, setting: Setting, capped: Setting) -> TrialResult:
