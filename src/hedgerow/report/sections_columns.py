@@ -100,16 +100,17 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
         shown = text.number(round(correlation, 2))
         sentences.append(f"The rank correlation of the columns is {shown}.")
     if by_splits:
+        shown = listed(by_splits, _MAX_NAMES)
         sentences.append(
-            f"Large by splits, near zero by permutation: {listed(by_splits, _MAX_NAMES)}. Either other columns "
-            "are correlated with it and replace it when it is permuted, or the splits fit noise of the training "
-            "set, which is frequent for columns with many distinct values."
+            f"Large by splits, near zero by permutation: {shown}. Either other columns are correlated with "
+            "it and replace it when it is permuted, or the splits fit noise of the training set, which is "
+            "frequent for columns with many distinct values."
         )
     if by_permutation:
+        shown = listed(by_permutation, _MAX_NAMES)
         sentences.append(
-            f"Large by permutation, near zero by splits: {listed(by_permutation, _MAX_NAMES)}. A few splits "
-            "of small gain on the training set decide many predictions of the test set, as in interactions with "
-            "other columns."
+            f"Large by permutation, near zero by splits: {shown}. A few splits of small gain on the training "
+            "set decide many predictions of the test set, as in interactions with other columns."
         )
     if len(sentences) == 2 and correlation < _LOW_CORRELATION:
         sentences.append(
