@@ -144,11 +144,7 @@ def _refit(evaluation: Evaluation, table: PreparedTable, options: TrainOptions, 
     rows = np.arange(len(table.y), dtype=np.int64)
     choice = evaluation.choice
     X, y = table.take(rows)
-    common: dict[str, Any] = {
-        "random_state": options.seed,
-        "n_jobs": options.threads,
-        "options": options.fit_options(table, rows),
-    }
+    common = options.fit_arguments(table, rows)
     start = time.perf_counter()
     with output.progress("fitting to all rows"), input_errors():
         if choice is None:
@@ -197,11 +193,7 @@ def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[A
     Return also the Choice, if any, and the seconds of the fit without compilation.
     """
     X, y = table.take(table.train)
-    common: dict[str, Any] = {
-        "random_state": options.seed,
-        "n_jobs": options.threads,
-        "options": options.fit_options(table, table.train),
-    }
+    common = options.fit_arguments(table, table.train)
     title = "choosing" if options.is_tuned else f"fitting {METHODS[options.method].title}"
     with output.progress(title) as progress, input_errors():
         if not options.is_tuned:

@@ -142,6 +142,11 @@ class TrainOptions(Train):
             max_size=self.size_limit(len(rows)),
         )
 
+    def fit_arguments(self, table: PreparedTable, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the arguments of a fit to some rows of the table."""
+        common = {"random_state": self.seed, "n_jobs": self.threads}
+        return {**common, "options": self.fit_options(table, rows)}
+
     def check_table(self, table: PreparedTable) -> None:
         """Raise UsageError for an option that does not apply to the target."""
         task, target = table.task, table.recipe.target

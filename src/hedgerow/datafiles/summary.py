@@ -162,10 +162,6 @@ def histogram(finite: NDArray[Any]) -> tuple[int, ...]:
     return tuple(np.bincount(bins, minlength=_BINS).tolist())
 
 
-def _booleans(known: pa.ChunkedArray) -> dict[str, Any]:
-    return {"mean": float(pc.mean(known).as_py()), "top": _top(known)}
-
-
 def _dates(known: pa.ChunkedArray) -> dict[str, Any]:
     ends = pc.min_max(known)
     low, high = (str(ends[key]).removesuffix(" 00:00:00") for key in ("min", "max"))
@@ -183,7 +179,7 @@ def _top(known: pa.ChunkedArray) -> tuple[tuple[str, int], ...]:
 
 _FACTS: dict[str, Callable[[pa.ChunkedArray], dict[str, Any]]] = {
     "number": _numbers,
-    "boolean": _booleans,
+    "boolean": lambda known: {"mean": float(pc.mean(known).as_py()), "top": _top(known)},
     "date": _dates,
     "time": _dates,
     "category": lambda known: {"top": _top(known)},

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from scipy.stats import binom
 
 from hedgerow.datafiles import describe
+from hedgerow.plots import labels
 from hedgerow.report import page, text
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
@@ -97,9 +98,9 @@ def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
     counts = np.unique(data.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
     figures = [
-        ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
+        ("accuracy", labels.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("errors", f"{n_wrong:,} of {n:,}", "rows of the test set"),
-        ("most frequent class", text.share(chance), "of the test set: accuracy of always predicting it"),
+        ("most frequent class", labels.share(chance), "of the test set: accuracy of always predicting it"),
     ]
     if data.certificate is not None and data.certificate.best is not None:
         bound = data.certificate.error_bound
@@ -112,7 +113,7 @@ def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
         figures.append(("area under ROC", text.score(data.scores["auc"]), "1 is best, 0.5 is chance"))
     if data.ranked_class is not None and data.average_precision is not None:
         label = data.classes[data.ranked_class]
-        share = text.share(float(np.mean(data.y == label)))
+        share = labels.share(float(np.mean(data.y == label)))
         note = f"of class {text.value(label, 24)}; {share} of the rows is chance"
         figures.append(("average precision", text.score(data.average_precision), note))
     if "log-loss" in data.scores:
@@ -186,7 +187,7 @@ def _class_balance(data: ReportData) -> Markup:
     rows = []
     for label in order[:_MAX_CLASSES]:
         fitted = [f"{train[label]:,}"] if train else []
-        rows.append([text.value(label), *fitted, f"{test[label]:,}", text.share(total[label] / n)])
+        rows.append([text.value(label), *fitted, f"{test[label]:,}", labels.share(total[label] / n)])
     head = ["class", *(["training set"] if train else []), "test set", "share"]
     more = len(order) - _MAX_CLASSES
     caption = f"Classes of {data.target}" + (f"; {more} more are not shown" if more > 0 else "")
@@ -195,10 +196,10 @@ def _class_balance(data: ReportData) -> Markup:
 
 def _target_numbers(data: ReportData) -> Markup:
     rows, drawings = [], []
-    for name, labels in (("training set", data.y_train), ("test set", data.y)):
-        if labels is None:
+    for name, values in (("training set", data.y_train), ("test set", data.y)):
+        if values is None:
             continue
-        numbers = labels.astype(np.float64)
+        numbers = values.astype(np.float64)
         quartiles = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
         bins, _ = np.histogram(numbers, bins=12)
         drawn = page.histogram(bins.tolist(), f"histogram of {data.target}, {name}: {bins.tolist()}")

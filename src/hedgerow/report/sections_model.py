@@ -219,10 +219,10 @@ def _errors_of_rounds(data: ReportData) -> Markup:
         caption += f"The training error is 0 from round {display.zero_from:,}."
     alt = (
         f"Lines over {len(display.train_error):,} rounds: training error ends at "
-        f"{text.percent(float(display.train_error[-1]))}"
+        f"{labels.percent(float(display.train_error[-1]))}"
     )
     if display.test_error is not None:
-        alt += f", test error at {text.percent(float(display.test_error[-1]))}"
+        alt += f", test error at {labels.percent(float(display.test_error[-1]))}"
     return data.draw("curves", display, caption.strip(), alt)
 
 
