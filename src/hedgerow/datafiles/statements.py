@@ -18,7 +18,7 @@ _NAMED = 5  # columns that a statement lists
 _MIN_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
 _MAX_OTHERS = 5  # distinct texts among them
 _NUMBER = r"^[-+(]?[$€£]?\s?\(?(?:[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*|-)[%€)]*$"
-_PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+_DIRECTIVES = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
 
 
 def number_statements(inferred: Mapping[str, InferredColumn]) -> list[Finding]:
@@ -59,7 +59,7 @@ def date_statement(column: PlannedColumn, inferred: InferredColumn | None, kind:
     if inferred is None or not inferred.formats:
         return Finding(f"Column {quoted} holds dates{zone}; {becomes}.", is_guess=False)
     form = inferred.formats[0]
-    order = "/".join(_PARTS[piece] for piece in _directives(form) if piece in _PARTS)
+    order = "/".join(_DIRECTIVES[one] for one in _directives(form) if one in _DIRECTIVES)
     text = f"Column {quoted} holds dates{zone} such as {format_value(inferred.example)}, read as {order}"
     option = ("--date-format", f"{column.name}={form}")
     if inferred.ambiguous and inferred.is_default:

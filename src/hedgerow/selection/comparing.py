@@ -241,14 +241,14 @@ def warm_up(method: Method, data: TrainingData, n_jobs: int | None, parameters: 
     """Fit and predict a few rows, so that measured times do not include compilation."""
     rows = first_rows(data.encoded, data.task)
     X, y = take_rows(data.X, rows), data.encoded[rows]
-    given = fit_parameters(method.name, parameters, has_order=data.order is not None)
+    values = fit_parameters(method.name, parameters, has_order=data.order is not None)
     callbacks: dict[str, Any] = {}
-    if method.name == "gradient" and given.get("n_estimators", AUTO_ROUNDS) == AUTO_ROUNDS:
+    if method.name == "gradient" and values.get("n_estimators", AUTO_ROUNDS) == AUTO_ROUNDS:
         callbacks = {"callbacks": [TimeLimit(1e-6)]}  # the number of rounds would start other kernels
     elif method.rounds != "none":
-        given["n_estimators"] = 2
+        values["n_estimators"] = 2
     with suppress(Exception), fit_warnings():  # a method that fails on few rows may succeed on more
-        model = make_model(method.name, data.task, n_jobs=n_jobs, **given)
+        model = make_model(method.name, data.task, n_jobs=n_jobs, **values)
         model.fit(X, y, **callbacks, **data.weights_of(rows, positive=True))
         predict_rows(model, X, y, data.task)
 
