@@ -2,8 +2,9 @@
 
 Where the loss is a sum over rows and its hessian gives the leaf values, each shard computes the gradients,
 statistics and scores of its rows; this process receives sums and grows the trees (`ShardTrainingRows`). Other
-losses (medians, quantiles, those of users) need many rows at once: their targets, scores and gradients are in
-this process, which sends statistics to the shards and receives the leaf of every row, one byte each.
+losses (medians, quantiles, those of users) need many rows at once, and so do leaf values by fold: targets,
+scores and gradients are then in this process, which sends statistics to the shards and receives the leaf of
+every row, one byte each.
 
 If a machine is lost, its shards are created again with their codes and targets and receive the model so far,
 and the call is repeated.
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.base import BoostingOptions, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
 from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, packed_block_rows
@@ -57,7 +58,7 @@ class ShardedBackend:
         shards = _training_shards(fit, train)
         with _closed_on_error(shards):
             shards.restore()
-            if _is_rowwise(fit.options.loss, newton=fit.options.newton):
+            if _is_rowwise(fit.options):
                 return ShardTrainingRows(fit, train, shards)
             return _central_rows(fit, train, shards)
 
@@ -81,10 +82,11 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
         raise
 
 
-def _is_rowwise(loss: Loss, *, newton: bool) -> bool:
+def _is_rowwise(options: BoostingOptions) -> bool:
     """Return whether gradients and leaf values need single rows and sums only."""
-    prepares = type(loss).prepare is not Loss.prepare
-    return newton and loss.splittable and not loss.requires_line_search and not prepares
+    loss = options.loss
+    is_sum = loss.splittable and not loss.requires_line_search and type(loss).prepare is Loss.prepare
+    return is_sum and options.newton and options.leaf_value_folds is None
 
 
 # --- shards that are created again after a loss

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
+from hedgerow._typing import Floats, Integers
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
+from hedgerow.backends.leaf_values import smooth_values
 from hedgerow.backends.sharded import ShardedBackend
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
@@ -59,6 +60,8 @@ class GradientBoostingOptions(FitOptions):
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
     drop_rate: float = 0.0  # the probability that a round is dropped while a later one is fitted, see `dart`
     max_drop: int | None = None  # of rounds that are dropped at once
+    path_smooth: float = 0.0  # pulls the value of a node towards its parent's, see `smooth_values`
+    leaf_value_folds: int | None = None  # of the rows of a round, see hedgerow.backends.leaf_values
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
 
     def rate(self, iteration: int) -> float:
@@ -69,11 +72,25 @@ class GradientBoostingOptions(FitOptions):
                 rate *= self.learning_rate_decay
         return rate
 
-    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
-        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+    def finish_values(
+        self,
+        values: Floats,
+        counts: Integers,
+        nodes: NDArray[np.void],
+        iteration: int,
+        value_nodes: Integers | None = None,
+    ) -> Floats:
+        """Bound and smooth values (nodes, m), and multiply them by the learning rate of the round."""
         if self.max_leaf_step is not None:
-            nodes["value"] = np.clip(nodes["value"], -self.max_leaf_step, self.max_leaf_step)
-        nodes["value"] *= self.rate(iteration)
+            values = np.clip(values, -self.max_leaf_step, self.max_leaf_step)
+        if self.path_smooth:
+            values = smooth_values(values, counts, nodes, self.path_smooth, value_nodes)
+        return values * self.rate(iteration)
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int, value_nodes: Integers | None = None) -> None:
+        """Do `finish_values` for the values of a tree."""
+        values, counts = nodes["value"][:, np.newaxis], nodes["count"][:, np.newaxis]
+        nodes["value"] = self.finish_values(values, counts, nodes, iteration, value_nodes)[:, 0]
 
 
 @dataclass(eq=False)
