@@ -29,7 +29,8 @@ def test_model_equals_that_of_rows_in_memory(name, n_shards, in_memory):
 
 
 @pytest.mark.parametrize(
-    "name", ["rows held out", "some rows per tree", "random columns", "absolute", "first order"]
+    "name",
+    ["rows held out", "some rows per tree", "random columns", "absolute", "first order", "smoothed"],
 )
 def test_model_is_the_same_when_shards_are_lost(name, in_memory):
     table = ShardedTable(TABLE, 5, losses=(0, 1, 4, 9, 10, 25, 26, 40, 41, 60))
@@ -74,7 +75,7 @@ def test_evaluation_sets_may_be_sharded(name, train, evaluation):
     assert "validation_loss" in result.history
 
 
-@pytest.mark.parametrize("name", ["three classes", "huber"])
+@pytest.mark.parametrize("name", ["three classes", "huber", "smoothed"])
 def test_fit_can_start_from_a_model(name):
     first = fit(name, TABLE, n_rounds=2).model
     sharded = fit(name, ShardedTable(TABLE, 3, losses=(2,)), previous=first)

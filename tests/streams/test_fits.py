@@ -27,6 +27,8 @@ MODELS = [
     (GradientBoostingClassifier(learning_rate=0.5), "number", None),
     (hedgerow.GradientBoostingRegressor("absolute_error", **FEW, n_folds=2), "score", None),
     (GradientBoostingClassifier(**FEW, growth_policy="symmetric", random_strength=1.0), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, path_smooth=5.0, n_folds=2), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, leaf_value_folds=2, subsample=0.5), "number", "weight"),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),

@@ -17,6 +17,8 @@ boosting (Prokhorenkova et al. 2018). The splits are chosen with all rows, and t
 all rows. Sums by leaf and fold are integers, as those of the leaves.
 """
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,15 +50,17 @@ def smooth_values(
     value_nodes : (nodes,), see `GrownTree`; a node with the value of the node above it keeps that of its
         parent.
     """
-    smoothed, fraction = values.copy(), counts / (counts + path_smooth)
+    smoothed, totals = values.copy(), counts + path_smooth
+    of_own, of_above = counts / totals, path_smooth / totals
     if value_nodes is not None:
-        fraction = np.where((value_nodes == np.arange(len(nodes)))[:, np.newaxis], fraction, 0.0)
+        has_own = (value_nodes == np.arange(len(nodes)))[:, np.newaxis]
+        of_own, of_above = np.where(has_own, of_own, 0.0), np.where(has_own, of_above, 1.0)
     lower, upper = nodes["lower"][:, np.newaxis], nodes["upper"][:, np.newaxis]
     for parents, left in _levels(nodes):
         above = smoothed[parents]
         for level in (left, left + 1):
             own = values[level]
-            mixed = above + (own - above) * fraction[level]
+            mixed = own * of_own[level] + above * of_above[level]
             mixed = np.clip(mixed, np.minimum(own, above), np.maximum(own, above))  # rounding
             smoothed[level] = np.clip(mixed, lower[level], upper[level])
     return smoothed
@@ -89,17 +93,17 @@ class LeafValueFolds:
 
     def sums(self, tree: GrownTree, statistics: RowStatistics) -> Integers:
         """Return gradient, hessian and copies of every node without each fold, (nodes, folds, 3)."""
-        n_leaves = len(tree.leaves)
-        block_sums: list[Integers] = []
+        leaf_sums, lock = np.zeros((len(tree.leaves), self.n_folds, 3), np.int64), threading.Lock()
 
         def add(start: int, stop: int) -> None:
-            block = np.zeros((n_leaves, self.n_folds, 3), np.int64)
+            block = np.zeros_like(leaf_sums)
             add_fold_sums(statistics.statistics, tree.rows, tree.starts, self.folds, block, start, stop)
-            block_sums.append(block)
+            with lock:
+                np.add(leaf_sums, block, out=leaf_sums)
 
         self._team.over_rows(len(tree.rows), add)
         sums = np.zeros((len(tree.nodes), self.n_folds, 3), np.int64)
-        sums[tree.leaves] = sum(block_sums)
+        sums[tree.leaves] = leaf_sums
         for parents, left in reversed(_levels(tree.nodes)):
             sums[parents] = sums[left] + sums[left + 1]
         others: Integers = sums.sum(axis=1, keepdims=True) - sums

@@ -154,6 +154,8 @@ def _require_memory(
         estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
+    if options.leaf_value_folds is not None:
+        estimate["leaf value folds"] = 25 * size.n_rows * size.n_folds  # one byte a row, and their draws
     advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
     if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"

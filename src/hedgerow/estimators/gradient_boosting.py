@@ -51,7 +51,7 @@ _ALLOWED: dict[str, Allowed] = {
     "learning_rate_decay": number(0, 1, above=True),
     "max_leaf_step": number(0, above=True) | none(),
     "path_smooth": number(0),
-    "leaf_value_folds": integer(2, 255) | none(),
+    "leaf_value_folds": integer(2, 16) | none(),
     "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": integer(2) | none(),
     "max_depth": integer(1) | none(),
@@ -387,7 +387,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         node is its own times n / (n + s) plus that of its parent times s / (n + s), from the root, which
         keeps its own, down to the leaves. Splits are chosen without it. 0 for none.
     leaf_value_folds : int, optional
-        Number of random folds of the training rows, from 2 to 255, drawn in every round: the score of a row
+        Number of random folds of the training rows, from 2 to 16, drawn in every round: the score of a row
         changes by a leaf value computed without the rows of its fold, so that later gradients are those of
         values not fitted to the row; see Notes. None for the values of all rows.
     growth_policy : {"best_first", "symmetric"}
