@@ -35,7 +35,7 @@ def test_model_equals_that_of_rows_in_memory(name, n_shards, in_memory):
 @pytest.mark.parametrize(
     "name",
     [
-        *("rows held out", "some rows per tree", "random columns", "absolute", "first order"),
+        *("rows held out", "some rows per tree", "random columns", "absolute", "first order", "smoothed"),
         *("gradient", "bayesian", "bayesian, folds", "dropped", "statistics", "statistics, gradient"),
         "statistics, dropped",
     ],
@@ -89,7 +89,9 @@ def test_evaluation_sets_may_be_sharded(name, train, evaluation):
     assert all(shards.is_closed for shards in sharded.opened)
 
 
-@pytest.mark.parametrize("name", ["three classes", "huber", "gradient", "bayesian", "statistics, absolute"])
+@pytest.mark.parametrize(
+    "name", ["three classes", "huber", "smoothed", "gradient", "bayesian", "statistics, absolute"]
+)
 def test_fit_can_start_from_a_model(name):
     first = fit(name, TABLE, n_rounds=2).model
     sharded = fit(name, ShardedTable(TABLE, 3, losses=(2,)), previous=first)

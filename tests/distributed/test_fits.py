@@ -60,6 +60,11 @@ CASES = {
         GradientBoostingRegressor(**FEW, growth_policy="symmetric", random_strength=1.0),
         "number",
     ),
+    "boosting, leaf values": (
+        GradientBoostingClassifier(**FEW, path_smooth=5.0, leaf_value_folds=3, early_stopping=False),
+        "text",
+    ),
+    "boosting, smoothed": (GradientBoostingRegressor(**FEW, path_smooth=5.0), "number"),
     "boosting, absolute error": (GradientBoostingRegressor(**FEW, loss="absolute_error"), "number"),
     "boosting, folds": (
         GradientBoostingRegressor(**FEW, n_folds=2, subsample=0.7, early_stopping=True),

@@ -33,6 +33,8 @@ MODELS = [
     (hedgerow.GradientBoostingRegressor(**FEW, sampling="bayesian", n_jobs=3), "score", "weight"),
     (hedgerow.GradientBoostingRegressor(n_estimators=6, random_state=0, drop_rate=0.5), "score", None),
     (GradientBoostingClassifier(**FEW, max_categories_for_sets=3, early_stopping=True), "label", "weight"),
+    (GradientBoostingClassifier(**FEW, path_smooth=5.0, n_folds=2), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, leaf_value_folds=2, subsample=0.5), "number", "weight"),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.backends.target_statistics import TargetStatistics
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
@@ -60,6 +60,8 @@ class BoostingOptions(Protocol):
     bagging_temperature: float
     drop_rate: float
     max_drop: int | None
+    path_smooth: float
+    leaf_value_folds: int | None
     estimator: Any
     seed: int
     n_threads: int
@@ -68,8 +70,18 @@ class BoostingOptions(Protocol):
     def rate(self, iteration: int) -> float:
         """Return the learning rate of a round."""
 
-    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
-        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+    def finish_values(
+        self,
+        values: Floats,
+        counts: Integers,
+        nodes: NDArray[np.void],
+        iteration: int,
+        value_nodes: Integers | None = None,
+    ) -> Floats:
+        """Bound and smooth values (nodes, m), and multiply them by the learning rate of the round."""
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int, value_nodes: Integers | None = None) -> None:
+        """Do `finish_values` for the values of a tree."""
 
 
 @dataclass(eq=False)

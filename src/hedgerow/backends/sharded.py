@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.backends.base import (
     BoostingOptions,
     EvaluationRows,
@@ -126,13 +126,14 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
 def is_central(options: BoostingOptions) -> bool:
     """Return whether targets, scores and gradients of rows in shards are in this process.
 
-    So they are where the loss, or the draw of rows by their gradients, needs many rows at once. With dropped
-    rounds, scores depend on the order in which trees were added and removed: no lost shard could repeat it.
+    So they are where the loss, the draw of rows by their gradients, or leaf values by fold need many rows at
+    once. With dropped rounds, scores depend on the order in which trees were added and removed: no lost shard
+    could repeat it.
     """
     loss = options.loss
-    prepares = type(loss).prepare is not Loss.prepare
-    is_rowwise = options.newton and loss.splittable and not loss.requires_line_search and not prepares
-    return not is_rowwise or options.sampling == "gradient" or bool(options.drop_rate)
+    is_sum = loss.splittable and not loss.requires_line_search and type(loss).prepare is Loss.prepare
+    samples_rows = options.sampling == "gradient" or options.leaf_value_folds is not None
+    return not (is_sum and options.newton) or samples_rows or bool(options.drop_rate)
 
 
 # --- shards that are created again after a loss
@@ -259,9 +260,13 @@ def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
 
 
 def _finish_tree(
-    options: BoostingOptions, set_splits: SetSplits, nodes: NDArray[np.void], iteration: int
+    options: BoostingOptions,
+    set_splits: SetSplits,
+    nodes: NDArray[np.void],
+    iteration: int,
+    value_nodes: Integers | None,
 ) -> None:
-    options.shrink(nodes, iteration)
+    options.shrink(nodes, iteration, value_nodes)
     set_splits.convert(nodes)
 
 

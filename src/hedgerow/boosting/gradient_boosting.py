@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
+from hedgerow._typing import Floats, Integers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.leaf_values import smooth_values
 from hedgerow.backends.sharded import is_central
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
@@ -56,6 +57,8 @@ class GradientBoostingOptions(FitOptions):
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
     drop_rate: float = 0.0  # the probability that a round is dropped while a later one is fitted, see `dart`
     max_drop: int | None = None  # of rounds that are dropped at once
+    path_smooth: float = 0.0  # pulls the value of a node towards its parent's, see `smooth_values`
+    leaf_value_folds: int | None = None  # of the rows of a round, see hedgerow.backends.leaf_values
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
 
     def rate(self, iteration: int) -> float:
@@ -66,11 +69,25 @@ class GradientBoostingOptions(FitOptions):
                 rate *= self.learning_rate_decay
         return rate
 
-    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
-        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+    def finish_values(
+        self,
+        values: Floats,
+        counts: Integers,
+        nodes: NDArray[np.void],
+        iteration: int,
+        value_nodes: Integers | None = None,
+    ) -> Floats:
+        """Bound and smooth values (nodes, m), and multiply them by the learning rate of the round."""
         if self.max_leaf_step is not None:
-            nodes["value"] = np.clip(nodes["value"], -self.max_leaf_step, self.max_leaf_step)
-        nodes["value"] *= self.rate(iteration)
+            values = np.clip(values, -self.max_leaf_step, self.max_leaf_step)
+        if self.path_smooth:
+            values = smooth_values(values, counts, nodes, self.path_smooth, value_nodes)
+        return values * self.rate(iteration)
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int, value_nodes: Integers | None = None) -> None:
+        """Do `finish_values` for the values of a tree."""
+        values, counts = nodes["value"][:, np.newaxis], nodes["count"][:, np.newaxis]
+        nodes["value"] = self.finish_values(values, counts, nodes, iteration, value_nodes)[:, 0]
 
 
 @dataclass(eq=False)
@@ -137,6 +154,10 @@ def _require_memory(
         estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
+    if options.leaf_value_folds is not None:
+        row_bytes = 25  # of folds and their draws; scores, gradients and statistics are not in shards
+        row_bytes += 24 * n_outputs + 40 if size.is_remote else 0
+        estimate["leaf value folds"] = row_bytes * size.n_rows * size.n_folds
     advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
     if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"

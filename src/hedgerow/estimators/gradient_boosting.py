@@ -58,6 +58,8 @@ _ALLOWED: dict[str, Allowed] = {
     "n_iter_no_change": integer(1) | _AUTO,
     "learning_rate_decay": number(0, 1, above=True),
     "max_leaf_step": number(0, above=True) | none(),
+    "path_smooth": number(0),
+    "leaf_value_folds": integer(2, 16) | none(),
     "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": integer(2) | none(),
     "max_depth": integer(1) | none(),
@@ -96,6 +98,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
                 "earlier trees: it must be None"
+            )
+        if self.leaf_value_folds is not None:
+            raise ValueError(
+                f"checkpoint={checkpoint!r} is not allowed with leaf_value_folds={self.leaf_value_folds}, "
+                "whose scores of training rows are not those of the stored trees: it must be None"
             )
 
     def _check_target(self, y: Floats, target: Target) -> None:
@@ -136,6 +143,7 @@ class GradientBoostingBase(BoostingBase):
     def _input_options(self) -> InputOptions:
         self._check_sampling()
         self._check_dropping()
+        self._check_leaf_value_folds()
         self._check_symmetric_size()
         return super()._input_options()
 
@@ -164,6 +172,22 @@ class GradientBoostingBase(BoostingBase):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
                     f"changes earlier trees: it must be {allowed}"
+                )
+
+    def _check_leaf_value_folds(self) -> None:
+        """Raise ValueError for parameters that need scores that follow from the stored trees."""
+        if self.leaf_value_folds is None:
+            return
+        for name, is_refused, allowed in (
+            ("drop_rate", bool(self.drop_rate), "0"),
+            ("warm_start", bool(self.warm_start), "False"),
+            ("estimator", self.estimator is not None, "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with leaf_value_folds="
+                    f"{self.leaf_value_folds}, whose scores of training rows are not those of the stored "
+                    f"trees: it must be {allowed}"
                 )
 
     def _n_rounds(self) -> int:
@@ -211,6 +235,8 @@ class GradientBoostingBase(BoostingBase):
             learning_rate=float(sizes.learning_rate),
             learning_rate_decay=float(self.learning_rate_decay),
             max_leaf_step=None if self.max_leaf_step is None else float(self.max_leaf_step),
+            path_smooth=float(self.path_smooth),
+            leaf_value_folds=None if self.leaf_value_folds is None else int(self.leaf_value_folds),
             growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
@@ -354,6 +380,14 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     max_leaf_step : float, optional
         Bound of the absolute leaf values before they are multiplied by the rate; it is useful for classes,
         where Newton steps can be too large. None for no bound.
+    path_smooth : float
+        Shrinkage of leaf values towards the node above. With s = `path_smooth` and n rows, the value of a
+        node is its own times n / (n + s) plus that of its parent times s / (n + s), from the root, which
+        keeps its own, down to the leaves. Splits are chosen without it. 0 for none.
+    leaf_value_folds : int, optional
+        Number of random folds of the training rows, from 2 to 16, drawn in every round: the score of a row
+        changes by a leaf value computed without the rows of its fold, so that later gradients are those of
+        values not fitted to the row; see Notes. None for the values of all rows.
     growth_policy : {"best_first", "symmetric"}
         With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
@@ -463,6 +497,14 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
     pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
 
+    With `leaf_value_folds`, splits are chosen with all rows, and the model has the leaf values of all rows.
+    The value for a fold has the same formula, without the rows of the fold; it is 0 if the other rows of the
+    leaf have a smaller sum of hessians than `min_child_weight`, or if there are none. Rows that `subsample`
+    leaves out, validation rows and evaluation sets get the values of the model. The training loss in
+    `history_` is that of the scores by fold. Warm starts and checkpoints are not possible, as these scores do
+    not follow from the trees, and neither is `drop_rate`. As with `subsample`, a whole weight is not the same
+    as copies of the row, which may have different folds.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -486,6 +528,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -554,7 +598,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, learning_rate_decay, max_leaf_step, growth_policy
+    learning_rate, learning_rate_decay, max_leaf_step, path_smooth, leaf_value_folds, growth_policy
         As in `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
@@ -601,6 +645,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,

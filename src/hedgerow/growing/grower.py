@@ -313,8 +313,8 @@ class GrownTree:
     """Node records with values and gains in the units of the loss, and the rows grouped by leaf.
 
     `leaves` are the node numbers of the leaves from left to right; the rows of leaf l are
-    rows[starts[l]:starts[l + 1]]. `value_nodes` are the nodes whose rows give the leaves their values: in a
-    symmetric tree a leaf of too few rows has the value of a node above it. None if they are the leaves.
+    rows[starts[l]:starts[l + 1]]. `value_nodes` (nodes,) are the nodes whose rows give each node its value:
+    in a symmetric tree a node of too few rows has the value of one above it. None if each has its own.
     """
 
     nodes: NDArray[np.void]
@@ -341,7 +341,7 @@ class GrownTree:
         value_nodes = np.arange(len(self.nodes))
         for number in np.flatnonzero(~is_large[1:]).tolist():  # parents come first
             value_nodes[number + 1] = value_nodes[number // 2]
-        self.value_nodes = value_nodes[self.leaves]
+        self.value_nodes = value_nodes
 
     @property
     def values(self) -> Floats:

@@ -44,6 +44,7 @@ _NOT_RANDOM = {  # values of parameters with which no random numbers are drawn; 
     "random_strength": (0,),
     "sampling": ("uniform",),
     "drop_rate": (0,),
+    "leaf_value_folds": (None,),
     "max_categories_for_sets": (None,),
     "resample": (False,),
     "on_chance": ("stop",),

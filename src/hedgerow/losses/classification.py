@@ -90,8 +90,8 @@ class Exponential(_BinaryLoss):
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Return one Newton step in each leaf, as in scikit-learn: (a - b) / (a + b), from -1 to 1.
 
-        a and b are the sums of the losses of classes 1 and 0. The step of least loss, log(a / b) / 2, overfits
-        leaves of one class, where it goes to the bound.
+        a and b are the sums of the losses of classes 1 and 0. The step of least loss, log(a / b) / 2,
+        overfits leaves of one class, where it goes to the bound.
         """
         limit, signs = gradients.EXPONENT_LIMIT, 2.0 * y - 1.0
         losses = exp(np.clip(-signs * raw, -limit, limit))
