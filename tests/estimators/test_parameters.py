@@ -158,7 +158,7 @@ GOOD = {
     "max_leaf_step": [None, 1, 0.5],
     "sampling": ["uniform", "gradient", "bayesian"],
     "bagging_temperature": [0, 0.5],
-    "max_categories_for_sets": [None, 0, np.int64(32)],
+    "max_categories_for_sets": [None, 0, np.int64(32), "auto"],
     "drop_rate": [0, np.float64(0.0)],
     "max_drop": [None, 1],
     "newton": [True, False, np.True_],

@@ -19,6 +19,8 @@ _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean o
 _FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
 _FEW_COLUMNS = 4  # about how many columns a node tries with several classes
+_ROWS_FOR_STATISTICS = 1000  # with fewer rows, target statistics are less accurate than sets of categories
+_MANY_CATEGORIES = 32  # of a column that is coded by target statistics
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Sizes:
     colsample_bytree: float = 1.0
     max_features: float = 1.0
     n_folds: int | None = None
+    max_categories_for_sets: int | None = None
     n_iter_no_change: int = 10
     n_estimators: int = 100
 
@@ -69,6 +72,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         colsample_bytree=0.7,
         max_features=0.7,
         n_folds=auto_folds(n_rows, n_outputs),
+        max_categories_for_sets=_MANY_CATEGORIES if n_rows >= _ROWS_FOR_STATISTICS else None,
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )
