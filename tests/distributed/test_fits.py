@@ -64,6 +64,13 @@ CASES = {
         GradientBoostingRegressor(**FEW, n_folds=2, subsample=0.7, early_stopping=True),
         "number",
     ),
+    "boosting, gradients": (GradientBoostingClassifier(**FEW, sampling="gradient", n_folds=2), "label"),
+    "boosting, bayesian": (GradientBoostingRegressor(**FEW, sampling="bayesian", subsample=0.7), "number"),
+    "boosting, dropped": (GradientBoostingRegressor(n_estimators=6, random_state=0, drop_rate=0.5), "number"),
+    "boosting, statistics": (
+        GradientBoostingClassifier(**FEW, max_categories_for_sets=2, n_folds=2, early_stopping=True),
+        "label",
+    ),
     "boosting, validation rows": (
         GradientBoostingRegressor(n_estimators=6, random_state=1, early_stopping=True, n_iter_no_change=2),
         "number",

@@ -167,6 +167,16 @@ def test_a_worker_killed_in_a_round_does_not_change_the_model(processes, expecte
     assert tasks_left(processes) == []
 
 
+def test_a_killed_worker_does_not_change_a_model_whose_scores_are_in_this_process(processes):
+    model = GradientBoostingRegressor(
+        n_estimators=4, random_state=0, sampling="gradient", drop_rate=0.5, max_categories_for_sets=2
+    )
+    expected = to_bytes(model.fit(FRAME[FEATURES], Y))
+    processes.run(in_call, 20, kill_itself, workers=[list(processes.scheduler_info()["workers"])[1]])
+    assert to_bytes(model.fit(dask_frame(FRAME[FEATURES], uneven(len(X), 5)), Y)) == expected
+    assert tasks_left(processes) == []
+
+
 @pytest.mark.parametrize("fan_out", [8, 2])
 def test_an_error_of_the_last_worker_is_raised(processes, expected, fan_out):
     last = list(processes.scheduler_info()["workers"])[-1:]

@@ -129,8 +129,6 @@ def test_errors():
     X, y = towns()
     with pytest.raises(ValueError, match="max_categories_for_sets=-1 is not allowed: it must be an integer"):
         REGRESSOR(max_categories_for_sets=-1).fit(X, y)
-    with pytest.raises(TypeError, match="max_categories_for_sets=10 needs rows in memory"):
-        REGRESSOR(max_categories_for_sets=10).fit("rows.parquet", target="y")
     model = REGRESSOR(warm_start=True, **FEW).fit(X, y)
     model.set_params(max_categories_for_sets=None, n_estimators=9)
     with pytest.raises(ValueError, match="max_categories_for_sets=None cannot continue the fitted model"):

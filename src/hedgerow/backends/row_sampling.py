@@ -19,7 +19,7 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import BoostingOptions
 from hedgerow.elementary import exp, log
 from hedgerow.growing.grower import Weights
-from hedgerow.kernels.cpu.random import ROW_SAMPLE, ROW_WEIGHTS, draw_rows, sample_rows
+from hedgerow.kernels.cpu.random import ROW_SAMPLE, ROW_WEIGHTS, draw_row_range, sample_rows
 
 SAMPLINGS = ("uniform", "gradient", "bayesian")
 TOP_FRACTION = 2.0 / 3.0  # of the rows of gradient-based sampling, as in LightGBM: 0.2 of all, and 0.1 drawn
@@ -45,10 +45,8 @@ class RowSampler:
             drawn = rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
         if options.sampling == "uniform":
             return drawn, None
-        draws = np.empty(len(rows), np.uint64)
-        draw_rows(options.seed, ROW_WEIGHTS, iteration, draws)
         factors = np.ones(self._n_rows)
-        factors[rows] = bayesian_weights(draws, options.bagging_temperature)
+        factors[rows] = bayesian_factors(options.seed, options.bagging_temperature, iteration, 0, len(rows))
         return drawn, factors
 
     def _draw_by_gradient(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats]:
@@ -84,6 +82,13 @@ def _largest(values: Floats, n: int) -> NDArray[np.bool_]:
     equal = np.flatnonzero(values == least)
     chosen[equal[: n - int(chosen.sum())]] = True
     return chosen
+
+
+def bayesian_factors(seed: int, temperature: float, iteration: int, start: int, stop: int) -> Floats:
+    """Return the factors of a round for the rows at positions [start, stop) among those of positive weight."""
+    draws = np.empty(stop - start, np.uint64)
+    draw_row_range(seed, ROW_WEIGHTS, iteration, start, draws)
+    return bayesian_weights(draws, temperature)
 
 
 def bayesian_weights(draws: NDArray[np.uint64], temperature: float) -> Floats:

@@ -29,6 +29,7 @@ from hedgerow.binning import BinnedTable, Bins, column_edges
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.random import TARGET_PARTS, draw_rows
 from hedgerow.table import Schema, Table
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 _BITS = 40  # of the largest weight and the largest product of weight and target
@@ -36,6 +37,7 @@ _SUM_BITS = 62
 _N_FOLDS = 5  # of the training rows
 _CODES = 256  # bits of a set
 _BLOCK_ROWS = 65_536
+_MOST_EDGES = 65_534  # of a column of codes of two bytes
 
 
 class TargetOptions(NamedTuple):
@@ -116,6 +118,21 @@ def _sums(groups: Integers, values: Integers, n_groups: int) -> Integers:
 # --- the columns of a fit
 
 
+class EncodedRows(NamedTuple):
+    """What shards need for columns that are coded by target statistics.
+
+    bins : by which trees are grown
+    replaced : the numbers of the coded columns
+    codes : uint8 (rows, coded columns)
+    set_splits : converts the splits of trees
+    """
+
+    bins: Bins
+    replaced: tuple[int, ...]
+    codes: NDArray[np.uint8]
+    set_splits: "SetSplits"
+
+
 class TargetStatistics:
     """The target statistics of the training rows; several fits may share them.
 
@@ -128,8 +145,9 @@ class TargetStatistics:
     """
 
     def __init__(self, table: Table, y: Floats, options: TargetOptions) -> None:
-        self._y, self._options = y, options
-        self._numbers = {column: _category_numbers(table, column) for column in options.columns}
+        self._y, self._options, self._n_rows = y, options, table.n_rows
+        read = _remote_category_numbers if isinstance(table, RemoteTable) else _category_numbers
+        self._numbers = {column: read(table, column) for column in options.columns}
         self._sizes = {column: _n_categories(table, column) for column in options.columns}
 
     def add_to(self, bins: Bins, weights: Weights, max_bins: int) -> Bins:
@@ -164,6 +182,21 @@ class TargetStatistics:
         by_column : the codes of all rows by `bins`, which are overwritten in a copy.
         """
         by_column, prior_codes = by_column.copy(), np.zeros(bins.n_columns, np.int64)
+        for position, codes, prior_code in self._codes(bins, weights, seed):
+            by_column[position], prior_codes[position] = codes, prior_code
+        return BinnedTable.of(_as_numbers(bins), by_column, team), SetSplits(bins, prior_codes)
+
+    def encode_rows(self, bins: Bins, weights: Weights, seed: int) -> EncodedRows:
+        """Do `encode` for rows in shards: return the codes that replace those of some columns."""
+        replaced = tuple(position for position, _, _ in self._coded(_sources(bins)))
+        by_row = np.empty((self._n_rows, len(replaced)), CODE)
+        prior_codes = np.zeros(bins.n_columns, np.int64)
+        for number, (position, codes, prior_code) in enumerate(self._codes(bins, weights, seed)):
+            by_row[:, number], prior_codes[position] = codes, prior_code
+        return EncodedRows(_as_numbers(bins), replaced, by_row, SetSplits(bins, prior_codes))
+
+    def _codes(self, bins: Bins, weights: Weights, seed: int) -> Any:
+        """Yield all coded columns: the position, the codes of the rows and the code of the prior."""
         folds = draw_statistic_folds(len(weights.rows), seed)
         for position, column, target in self._coded(_sources(bins)):
             moments, edges = _moments(target, weights), bins.edges_of(position)
@@ -171,9 +204,7 @@ class TargetStatistics:
             values = self._of_categories(moments, numbers[weights.rows], size)[numbers]
             values[weights.rows] = self._of_other_folds(moments, numbers[weights.rows], size, folds)
             values[numbers == size] = prior
-            by_column[position] = _codes_of(values, edges)
-            prior_codes[position] = _codes_of(np.array([prior]), edges)[0]
-        return BinnedTable.of(_as_numbers(bins), by_column, team), SetSplits(bins, prior_codes)
+            yield position, _codes_of(values, edges), _codes_of(np.array([prior]), edges)[0]
 
     @property
     def _n_targets(self) -> int:
@@ -263,10 +294,28 @@ def _n_categories(table: Table, column: int) -> int:
 
 def _category_numbers(table: Table, column: int) -> Integers:
     """Return the number of the category of every row; for a missing one, the number of categories."""
-    numbers = np.full(table.n_rows, _n_categories(table, column), np.int64)
+    numbers = np.full(table.n_rows, _n_categories(table, column), np.int32)
     for a in range(0, table.n_rows, _BLOCK_ROWS):
         rows = np.arange(a, min(a + _BLOCK_ROWS, table.n_rows))
         values = table.rows(rows, slice(column, column + 1))[:, 0]
         known = ~np.isnan(values)
-        numbers[rows[known]] = values[known].astype(np.int64)
+        numbers[rows[known]] = values[known].astype(np.int32)
+    return numbers
+
+
+def _remote_category_numbers(table: RemoteTable, column: int) -> Integers:
+    """Do `_category_numbers` for a remote table.
+
+    The table returns codes of two bytes. The numbers of more categories are sums: the column is coded
+    several times, each by other edges, and a code less 1 is the number of edges below the value.
+    """
+    n_categories = _n_categories(table, column)
+    edges = np.split(np.arange(1, n_categories) - 0.5, range(_MOST_EDGES, n_categories - 1, _MOST_EDGES))
+    starts, n = np.concatenate([[0], np.cumsum([len(own) for own in edges])]).astype(np.int64), len(edges)
+    no_tables = np.empty(0, np.uint8), np.zeros(n + 1, np.int64)
+    codes = table.read_codes(Bins(np.concatenate(edges), starts, *no_tables, np.full(n, column)))
+    numbers = np.full(table.n_rows, -n, np.int32)
+    for own in codes:
+        numbers += own
+    numbers[codes[0] == 0] = n_categories
     return numbers

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.cpu import CpuBackend
-from hedgerow.backends.sharded import ShardedBackend
+from hedgerow.backends.sharded import ShardedBackend, is_central
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
@@ -126,9 +126,12 @@ def _require_memory(
     size = options.size(
         train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
     )
+    central = isinstance(train.table, RemoteTable) and is_central(options)
+    weighted = options.sampling != "uniform" and (central or not size.is_remote)
+    size = replace(size, is_central=central, is_weighted=weighted)
     if options.target_options is not None:
-        n_repeats = len(options.target_options.columns) * (n_outputs - 1)
-        size = replace(size, n_columns=size.n_columns + n_repeats, codes_of_folds=True)
+        n_coded = len(options.target_options.columns)
+        size = replace(size, n_columns=size.n_columns + n_coded * (n_outputs - 1), n_coded=n_coded)
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
         n_leaves = growth.max_leaves(n_rows)
@@ -279,9 +282,8 @@ class _TreeEnsemble:
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
-        if self._options.drop_rate:
-            return DropEvaluationRows(CpuBackend().evaluation_rows(self._mean_fit, rows))
-        return _backend_for(rows.table).evaluation_rows(self._mean_fit, rows)
+        prepared = _backend_for(rows.table).evaluation_rows(self._mean_fit, rows)
+        return DropEvaluationRows(prepared) if self._options.drop_rate else prepared
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""

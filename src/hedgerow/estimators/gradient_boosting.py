@@ -130,20 +130,10 @@ class GradientBoostingBase(BoostingBase):
         return model
 
     def _input_options(self) -> InputOptions:
-        options = super()._input_options()
         self._check_sampling()
         self._check_dropping()
         self._check_symmetric_size()
-        reasons = []
-        if self.max_categories_for_sets is not None:
-            reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
-        if self.sampling != "uniform":
-            reasons.append(f"sampling={self.sampling!r}")
-        if self.drop_rate:
-            reasons.append(f"drop_rate={self.drop_rate}")
-        if not reasons or options.in_memory is not None:
-            return options
-        return replace(options, in_memory=reasons[0])
+        return super()._input_options()
 
     def _check_sampling(self) -> None:
         """Raise ValueError for parameters that exclude the way of sampling."""

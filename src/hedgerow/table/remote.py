@@ -81,9 +81,14 @@ class RemoteTable(Table):
     ) -> Any:
         """Make the codes of all rows where the rows are, as `ShardedRows` of `hedgerow.growing.shards`.
 
-        Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. Shards in this
-        process use `n_threads`; other machines use their own threads.
+        Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. It may change its
+        codes if one of these is named "codes". Shards in this process use `n_threads`; other machines use
+        their own threads.
         """
+
+    @abstractmethod
+    def read_codes(self, bins: Any) -> NDArray[Any]:
+        """Return codes (columns, rows) of all rows in this process; other passes follow."""
 
     @abstractmethod
     def encode(self, bins: Any, team: Any, *, for_growing: bool = True) -> Any:

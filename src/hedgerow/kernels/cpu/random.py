@@ -114,6 +114,14 @@ def draw_rows(seed, purpose, first, out):
         out[row] = draw_from(key, row)
 
 
+@kernel
+def draw_row_range(seed, purpose, first, start, out):
+    """Do `draw_rows` for the rows from number `start` on."""
+    key = stream(seed, purpose, first)
+    for row in range(out.shape[0]):
+        out[row] = draw_from(key, start + row)
+
+
 # --- bootstrap samples: draw i of member b is draw(seed, BOOTSTRAP, b, i)
 
 
