@@ -19,8 +19,9 @@ _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean o
 _FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
 _FEW_COLUMNS = 4  # about how many columns a node tries with several classes
-_ROWS_FOR_STATISTICS = 1000  # with fewer rows, target statistics are less accurate than sets of categories
-_MANY_CATEGORIES = 32  # of a column that is coded by target statistics
+_MANY_CATEGORIES = 32  # of a column, above which target statistics are more accurate than sets
+_ROWS_FOR_STATISTICS = 1000  # with 400 rows they are not
+_CLASSES_FOR_STATISTICS = 10  # a column is repeated for every class: with many classes, memory and time grow
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,16 @@ def auto_folds(n_rows: int, n_outputs: int) -> int | None:
     return next((folds for folds, most in limits if n_rows * n_outputs <= most), None)
 
 
+def _auto_categories(n_rows: int, n_outputs: int) -> int | None:
+    """Return above how many categories a column is coded by target statistics; None for no column.
+
+    >>> _auto_categories(999, 1), _auto_categories(1000, 10), _auto_categories(1000, 11)
+    (None, 32, None)
+    """
+    is_coded = n_rows >= _ROWS_FOR_STATISTICS and n_outputs <= _CLASSES_FOR_STATISTICS
+    return _MANY_CATEGORIES if is_coded else None
+
+
 def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
     """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
 
@@ -72,7 +83,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         colsample_bytree=0.7,
         max_features=0.7,
         n_folds=auto_folds(n_rows, n_outputs),
-        max_categories_for_sets=_MANY_CATEGORIES if n_rows >= _ROWS_FOR_STATISTICS else None,
+        max_categories_for_sets=_auto_categories(n_rows, n_outputs),
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )
