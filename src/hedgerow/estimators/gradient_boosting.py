@@ -451,17 +451,17 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     Notes
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
-    `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`, `n_folds=None`
-    and `n_iter_no_change=10`.
+    `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`,
+    `n_folds=None` and `n_iter_no_change=10`.
     With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
     `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
     classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
-    classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` if there are
-    at least 1,000 rows and at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8` if
-    rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is used
-    for validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one model, and
-    "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a class, which
-    cannot be held out, are not among the 32. Numbers that are passed are always used.
+    classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` from 1,000 rows
+    on (3,000 for numbers) with at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8`
+    if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is
+    used for validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one
+    model, and "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a
+    class, which cannot be held out, are not among the 32. Numbers that are passed are always used.
 
     With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
     normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its
