@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes
 
 from boosting_cases import classes, numbers, same_forests
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.boosting.folds import MAX_ROUNDS, auto_sizes
+from hedgerow.boosting.sizes import MAX_ROUNDS, auto_sizes
 
 PASSED = {"n_estimators": 100, "early_stopping": None}
 

@@ -78,6 +78,17 @@ def test_a_model_of_rows_in_files_is_that_of_rows_in_memory(tmp_path, model, tar
             np.testing.assert_array_equal(predict(folder), predict(features(table)))
 
 
+def test_columns_of_many_categories_are_coded_by_target_statistics_by_default(tmp_path):
+    table = chosen(rows(1200), "label")
+    towns = np.random.default_rng(5).integers(0, 40, 1200)
+    names = np.array([f"t{number}" for number in range(40)])[towns]
+    table = table.append_column("town", pa.array(names).dictionary_encode())
+    model = GradientBoostingClassifier(n_folds=2, tol=0.01, max_leaf_nodes=5)
+    found = clone(model).fit(write(table, tmp_path / "rows", cuts=(500,)), target="label")
+    assert found.model_.bins.by_statistic.sum() == 1
+    assert to_bytes(found) == to_bytes(in_memory(model, table, "label"))
+
+
 def test_a_model_of_other_rows_has_other_bytes():
     table, model = chosen(rows(), "label"), MODELS[0][0]
     one, other = (in_memory(model, some, "label") for some in (table, table.slice(1)))

@@ -12,15 +12,13 @@ Parmanto, Munro and Doyle 1996).
 
 The number of folds is a power of two: leaf values can then be divided by it, and multiplied again when a
 fit is resumed, without rounding.
-
-`auto_sizes` has the number of folds and the other values of n_estimators="auto".
 """
 
 import copy
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,15 +32,6 @@ from hedgerow.threads import Team
 
 FOLD_COUNTS = (2, 4, 8, 16)
 NO_FOLD = 255
-AUTO = "auto"
-_MAX_ROUNDS = 1000  # with n_estimators="auto", where validation ends the fit
-_MAX_ROUNDS_FACTOR = 10  # for learning rates below that of "auto"
-MAX_ROUNDS = _MAX_ROUNDS * _MAX_ROUNDS_FACTOR
-MIN_ROWS = 32  # for validation; with fewer rows, the sizes are those of n_estimators=100
-_EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
-_FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
-_MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
-_FEW_COLUMNS = 4  # about how many columns a node tries with several classes
 
 
 class StratifiedOrder(NamedTuple):
@@ -271,76 +260,3 @@ def _weight_of(y: Floats, weight: Floats | None, rows: RowNumbers | NDArray[Any]
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
     products = [value * weight for value, weight in zip(values, weights, strict=True)]
     return math.fsum(products) / math.fsum(weights)
-
-
-# --- sizes of a fit that follow from its table
-#
-#     n_estimators="auto"    rounds, rate, folds, sampling and penalties follow from rows, outputs and task
-#     n_estimators=100       100 rounds of one model: every other "auto" is a fixed value
-#
-# They are functions of the shape of the table only, so that the same rows in memory, in files or on a cluster
-# have the same model. `benchmarks/accuracy.py` is the study behind them.
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Parameters that may be "auto"; the defaults are those for a number of rounds that is passed."""
-
-    learning_rate: float = 0.1
-    min_samples_leaf: int = 20
-    l2_regularization: float = 3.0
-    subsample: float = 1.0
-    colsample_bytree: float = 1.0
-    max_features: float = 1.0
-    n_folds: int | None = None
-    n_iter_no_change: int = 10
-    n_estimators: int = 100
-
-    def with_rate(self, learning_rate: float) -> "Sizes":
-        """Change the rate; a lower one has up to ten times as many rounds, in inverse proportion.
-
-        >>> Sizes().with_rate(0.05).n_estimators, Sizes().with_rate(1e-6).n_estimators
-        (200, 1000)
-        >>> Sizes().with_rate(0.5).n_estimators
-        100
-        """
-        factor = min(max(self.learning_rate / learning_rate, 1.0), _MAX_ROUNDS_FACTOR)
-        return replace(self, learning_rate=learning_rate, n_estimators=math.ceil(self.n_estimators * factor))
-
-
-def auto_folds(n_rows: int, n_outputs: int) -> int | None:
-    """Return the number of folds of n_estimators="auto"; None for one model and a tenth of the rows.
-
-    >>> auto_folds(1000, 1), auto_folds(100_000, 3), auto_folds(1_000_000, 1)
-    (8, 4, None)
-    """
-    limits = ((8, _EIGHT_FOLDS), (4, _FOUR_FOLDS))
-    return next((folds for folds, most in limits if n_rows * n_outputs <= most), None)
-
-
-def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
-    """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
-
-    >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
-    (8, None)
-    """
-    sizes = Sizes(
-        min_samples_leaf=5 if classes else 2,
-        subsample=0.75,
-        colsample_bytree=0.7,
-        max_features=0.7,
-        n_folds=auto_folds(n_rows, n_outputs),
-        n_iter_no_change=20,
-        n_estimators=_MAX_ROUNDS,
-    )
-    if n_outputs > 1:  # a round has several trees: fewer rounds, and fewer columns for each tree
-        fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
-        return replace(
-            sizes,
-            learning_rate=0.2,
-            colsample_bytree=fraction,
-            max_features=fraction,
-            n_estimators=_MAX_ROUNDS_OF_CLASSES,
-        )
-    # hessians of two classes are at most 1/4, those of numbers are 1
-    return replace(sizes, l2_regularization=10.0) if classes else sizes

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.utils.validation import has_fit_parameter
 
 from hedgerow import estimators
-from hedgerow.boosting.folds import Sizes
+from hedgerow.boosting.sizes import Sizes
 from hedgerow.datafiles.errors import nearest_names
 from hedgerow.estimators import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.estimators.parameters import check_parameters

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hedgerow.boosting.folds import auto_folds
+from hedgerow.boosting.sizes import auto_folds
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 
 _FEW = 1000  # rows below which leaves of 20 rows are too coarse
