@@ -10,8 +10,8 @@ several processes each is bound to cores of its own. Libraries are imported, and
 by a fit of a hundredth of a second, before the time starts. The loss is the log-loss or the root of the mean
 squared error on the test rows, its mean over seeds, also divided by the lowest mean of the table. FLAML has
 its default learners, AutoGluon two of its presets, without neural networks (PyTorch is not installed). Where
-the trial by which AutoGluon decides on stacking fails for lack of time, it is fitted again without that trial,
-with the whole budget.
+the trial by which AutoGluon decides on stacking fails for lack of time, it is fitted again without that
+trial, with the whole budget.
 
 Both are installed by hand, since they pin versions of other libraries:
 

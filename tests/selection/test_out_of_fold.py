@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 
 from hedgerow.boosting.folds import draw_folds
 from hedgerow.selection import choose, make_model, search
-from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.method_options import MethodOptions
 from hedgerow.selection.metrics import find_metric
 from hedgerow.selection.out_of_fold import OutOfFoldRows, fit_boosting, fit_forest
 from hedgerow.selection.search import MethodSearch
@@ -142,7 +142,7 @@ def _scored(monkeypatch, y=NUMBERS, task="regression", **options):
 
     monkeypatch.setattr(search, "settings_for", record)
     with pytest.raises(KeyboardInterrupt):
-        choose(X[: len(y)], y, task, methods=["gradient"], options=FitOptions(**options))
+        choose(X[: len(y)], y, task, methods=["gradient"], options=MethodOptions(**options))
     return seen[0]
 
 

@@ -17,7 +17,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.folds import NO_FOLD, draw_folds
 from hedgerow.estimators import validation
 from hedgerow.members import take_rows
-from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members
+from hedgerow.selection.limits import FitLimits, count_members, grow_members
 
 
 class OutOfFoldRows(NamedTuple):
