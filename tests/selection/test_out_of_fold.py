@@ -6,13 +6,14 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 
 from hedgerow.boosting.folds import draw_folds
 from hedgerow.selection import choose, make_model, search
+from hedgerow.selection.limits import FitLimits
 from hedgerow.selection.method_options import MethodOptions
-from hedgerow.selection.metrics import find_metric
+from hedgerow.selection.metrics import METRICS, find_metric
 from hedgerow.selection.out_of_fold import OutOfFoldRows, fit_boosting, fit_forest
 from hedgerow.selection.search import MethodSearch
-from hedgerow.selection.settings import OUT_OF_FOLD, settings_for
+from hedgerow.selection.settings import OUT_OF_FOLD, Setting, settings_for
 from hedgerow.selection.splits import RowOrder, TrainingData
-from hedgerow.selection.trials import RecordedLimit
+from hedgerow.selection.trials import RecordedLimit, TrialContext, run_trial
 
 N = 160
 RANDOM = np.random.default_rng(7)
@@ -65,7 +66,7 @@ def test_a_row_is_predicted_by_a_model_that_its_target_did_not_change():
 
 @pytest.mark.parametrize("task", TARGETS)
 def test_a_forest_is_that_of_a_fit_without_out_of_bag_predictions(task):
-    fit = fit_forest(make_model("forest", task, random_state=2, n_estimators=60), _rows(task), None)
+    fit = fit_forest(make_model("forest", task, random_state=2, n_estimators=60), _rows(task), FitLimits())
     scored = make_model("forest", task, random_state=2, n_estimators=60, oob_score=True).fit(X, TARGETS[task])
     name = "oob_decision_function_" if task == "classification" else "oob_prediction_"
     np.testing.assert_array_equal(fit.predicted, getattr(scored, name)[ORDER])
@@ -81,7 +82,19 @@ def test_a_forest_without_predictions_of_some_rows_is_refused():
         pytest.warns(UserWarning, match="in the bag of every"),
         pytest.raises(ValueError, match="2 trees are too few"),
     ):
-        fit_forest(model, _rows("regression"), None)
+        fit_forest(model, _rows("regression"), FitLimits())
+
+
+def test_a_size_limit_bounds_forests_and_excludes_larger_models_of_folds():
+    rows = _rows("regression")
+    options = {"n_rows": N, "all_rows": rows, "max_bytes": 150_000}
+    context = TrialContext("regression", METRICS["rmse"], [], 0, 1, **options)
+    forest = run_trial(context, Setting("forest", {"n_estimators": 200}, out_of_fold=True), None)
+    assert forest.trial.status == "done"
+    assert 10 < forest.model.n_estimators_ == forest.trial.parameters["n_estimators"] < 200
+    boosting = run_trial(context, Setting("gradient", {"n_estimators": "auto"}, out_of_fold=True), None)
+    assert boosting.trial.status == "failed"
+    assert "too large for the size limit of" in boosting.trial.note
 
 
 # --- in `choose`
@@ -150,6 +163,7 @@ def test_tables_whose_rows_cannot_be_scored_out_of_fold_have_splits(monkeypatch)
     assert _scored(monkeypatch) == OUT_OF_FOLD
     assert _scored(monkeypatch, LABELS, "classification") == OUT_OF_FOLD
     assert _scored(monkeypatch, sample_weight=np.full(N, 2.0)) == OUT_OF_FOLD
+    assert _scored(monkeypatch, max_size=50_000_000) == OUT_OF_FOLD
     alone = LABELS.copy()
     alone[3] = "alone"
     for changed in (

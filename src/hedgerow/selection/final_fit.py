@@ -181,6 +181,9 @@ def fit_members(
     fitted, models = models, list[Any]()
     for number, trial in enumerate(trials):
         if fitted and fitted[number] is not None:
+            if kept and file_bytes([*models, fitted[number]], data.task) > limits.max_bytes:
+                notes.append(f"the size limit excludes {trial.description}")
+                continue
             kept.append(number)
             models.append(fitted[number])
             if trial.status == "cut short":

@@ -70,12 +70,12 @@ def fit_boosting(model: Any, rows: OutOfFoldRows, clock: Any) -> OutOfFoldFit:
     )
 
 
-def fit_forest(model: Any, rows: OutOfFoldRows, limit: float | None) -> OutOfFoldFit:
-    """Grow a forest, with fewer trees if all would take longer than `limit` seconds."""
+def fit_forest(model: Any, rows: OutOfFoldRows, limits: FitLimits) -> OutOfFoldFit:
+    """Grow a forest, with fewer trees if all would exceed a limit."""
     start = time.perf_counter()
     weighted = {} if rows.weights is None else {"sample_weight": rows.weights}
     planned = int(model.n_estimators)
-    grow_members(model, rows.X, rows.y, FitLimits(limit), weighted)
+    affordable = grow_members(model, rows.X, rows.y, limits, weighted)
     n_trees = count_members(model)
     # A warm start without new trees computes the out-of-bag predictions of those there are.
     model.set_params(warm_start=True, oob_score=True).fit(rows.X, rows.y, **weighted)
@@ -87,7 +87,9 @@ def fit_forest(model: Any, rows: OutOfFoldRows, limit: float | None) -> OutOfFol
         vars(model).pop(attribute, None)
     model.set_params(warm_start=False, oob_score=False, n_estimators=n_trees)
     seconds = time.perf_counter() - start
-    return OutOfFoldFit(model, predicted, n_trees, seconds, seconds / n_trees, n_trees < planned)
+    return OutOfFoldFit(
+        model, predicted, n_trees, seconds, seconds / n_trees, n_trees < min(planned, affordable)
+    )
 
 
 def _predict(model: Any, X: Any) -> Floats:

@@ -34,6 +34,7 @@ from hedgerow.selection.trials import Split, TrialContext, TrialResult, run_tria
 _SMALL = 2_000  # rows below which there are folds instead of one split
 _FOLDS = 5
 _FRACTION = 0.2  # of the rows, for validation
+_LARGE_FILE = 20_000_000  # bytes: smaller limits of size exclude the mean of models of folds
 _MIN_OUT_OF_FOLD = 50  # rows for fits that are scored out of fold
 _MIN_ROUNDS = 10
 _RESERVED_FITS = 3  # of the best trials: time is reserved for the final fits of an ensemble of that many
@@ -102,7 +103,8 @@ class MethodSearch:
         Their folds divide groups and ignore times, and rows of weight 0 or alone in their class have none.
         """
         data, passed = self.data, set(self.options.parameters)
-        is_plain = data.order is None and self.options.max_size is None and passed <= {"loss", "quantile"}
+        is_plain = data.order is None and passed <= {"loss", "quantile"}
+        is_plain = is_plain and self.max_bytes >= _LARGE_FILE
         is_plain = is_plain and self.options.parameters.get("loss") in (None, "quantile")
         n_outputs = 1 if data.n_classes in (None, 2) else data.n_classes
         has_folds = _MIN_OUT_OF_FOLD <= data.n_rows <= LARGE and auto_folds(data.n_rows, n_outputs or 1)

@@ -216,8 +216,12 @@ def _fit_out_of_fold(context: TrialContext, setting: Setting, limit: float | Non
     model = make_model(setting.method, context.task, **common, **setting.parameters)
     assert context.all_rows is not None  # noqa: S101 - the search sets them with such settings
     if METHODS[setting.method].rounds == "members":
-        return fit_forest(model, context.all_rows, limit)
-    return fit_boosting(model, context.all_rows, RecordedLimit(np.inf if limit is None else limit))
+        return fit_forest(model, context.all_rows, FitLimits(limit, context.max_bytes))
+    fit = fit_boosting(model, context.all_rows, RecordedLimit(np.inf if limit is None else limit))
+    if most_rounds(fit.model, fit.n_rounds, FitLimits(None, context.max_bytes)) < fit.n_rounds:
+        limit_text = format_bytes(int(context.max_bytes))
+        raise ValueError(f"{fit.n_rounds} rounds are too large for the size limit of {limit_text}")
+    return fit
 
 
 def _score_out_of_fold(
