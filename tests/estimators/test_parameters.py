@@ -162,7 +162,7 @@ GOOD = {
     "leaf_value_folds": [None, 2, np.int64(16)],
     "sampling": ["uniform", "gradient", "bayesian"],
     "bagging_temperature": [0, 0.5],
-    "max_categories_for_sets": [None, 0, np.int64(32)],
+    "max_categories_for_sets": [None, 0, np.int64(32), "auto"],
     "drop_rate": [0, np.float64(0.0)],
     "max_drop": [None, 1],
     "newton": [True, False, np.True_],

@@ -20,7 +20,9 @@ from hedgerow.backends.leaf_values import LeafValueFolds
 from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
+from hedgerow.growing.deep import ThreadedTreeGrower
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
+from hedgerow.growing.weak_tree import LocalWeakRows
 from hedgerow.kernels.cpu.forest import add_tree
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.losses import Loss
@@ -61,7 +63,7 @@ class Scores(EvaluationRows):
         loss, y, raw, gradient, hessian = self.loss, self.y, self.raw, self._gradient, self._filled
         loss.prepare(y, raw, self.weight)
         if loss.splittable:
-            self._team.over_rows(len(y), lambda a, b: loss.fill(y, raw, gradient, hessian, a, b))
+            self._team.over_rows(len(y), partial(loss.fill, y, raw, gradient, hessian))
         else:
             loss.fill(y, raw, gradient, hessian, 0, len(y))
         return gradient, self._hessian
@@ -99,9 +101,9 @@ class Grower(Protocol):
 class TrainingScores(TreeScores):
     """Training rows whose scores, gradients and statistics are in memory.
 
-    A tree is grown on the rows of a `RowSampler`. Its leaf values are Newton steps
-    -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first order and for losses
-    that need one.
+    A tree is grown on all rows, on a uniform draw of them, or on the rows of a `RowSampler`. Its leaf values
+    are Newton steps -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first
+    order and for losses that need one.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ class TrainingScores(TreeScores):
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
         self._sampler: RowSampler | None = None
-        if fit.options.subsample < 1.0 or fit.options.sampling != "uniform":
+        if fit.options.sampling != "uniform":
             self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
@@ -140,9 +142,10 @@ class TrainingScores(TreeScores):
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""
-        n_outputs = len(self.raw)
-        rows, factors = self._quantiser.weights.rows, None
-        if self._sampler is not None:
+        n_outputs, options, factors = len(self.raw), self._fit.options, None
+        if self._sampler is None:
+            rows = self._quantiser.weights.draw(options.subsample, options.seed, iteration)
+        else:
             rows, factors = self._sampler.draw(gradients[0], iteration)
         self._grown, self._fold_values = [], []
         if self._folds is not None:
@@ -276,6 +279,10 @@ def _rows_of_values(tree: GrownTree, numbers: Integers) -> tuple[RowNumbers, Int
 class CpuBackend:
     """The backend for tables in memory."""
 
+    concurrent_fits = True
+    weak_rows = LocalWeakRows
+    forest_grower = ThreadedTreeGrower
+
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Encode the training rows and compute their first scores."""
         first = fits[0]
@@ -323,10 +330,7 @@ def _make_add_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats],
     def add_trees(trees: Trees, raw: Floats) -> None:
         for tree, nodes in enumerate(trees):
             scores = raw[tree % len(raw)]
-            team.over_rows(codes.n_rows, partial(add_tree_to, scores, nodes))
-
-    def add_tree_to(scores: Floats, nodes: NDArray[np.void], start: int, stop: int) -> None:
-        add_tree(by_column, nodes, start, stop, scores)
+            team.over_rows(codes.n_rows, partial(add_tree, by_column, nodes, scores))
 
     return add_trees
 

@@ -64,7 +64,7 @@ _ALLOWED: dict[str, Allowed] = {
     "max_bins": integer(2, 255),
     "random_strength": number(0),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), number(0, 1, above=True) | _AUTO),
-    "max_categories_for_sets": integer(0) | none(),
+    "max_categories_for_sets": integer(0) | _AUTO | none(),
     "sampling": one_of(*SAMPLINGS),
     "bagging_temperature": number(0),
     "drop_rate": number(0, 1, below=True),
@@ -117,8 +117,12 @@ class GradientBoostingBase(BoostingBase):
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
             )
-        if isinstance(model, TreeModel) and not _continues_statistics(
-            model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+        if (
+            self.max_categories_for_sets != AUTO
+            and isinstance(model, TreeModel)
+            and not _continues_statistics(
+                model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+            )
         ):
             raise ValueError(
                 f"max_categories_for_sets={self.max_categories_for_sets} cannot continue the fitted model, "
@@ -133,21 +137,11 @@ class GradientBoostingBase(BoostingBase):
         return model
 
     def _input_options(self) -> InputOptions:
-        options = super()._input_options()
         self._check_sampling()
         self._check_dropping()
         self._check_leaf_value_folds()
         self._check_symmetric_size()
-        reasons = []
-        if self.max_categories_for_sets is not None:
-            reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
-        if self.sampling != "uniform":
-            reasons.append(f"sampling={self.sampling!r}")
-        if self.drop_rate:
-            reasons.append(f"drop_rate={self.drop_rate}")
-        if not reasons or options.in_memory is not None:
-            return options
-        return replace(options, in_memory=reasons[0])
+        return super()._input_options()
 
     def _check_sampling(self) -> None:
         """Raise ValueError for parameters that exclude the way of sampling."""
@@ -247,7 +241,7 @@ class GradientBoostingBase(BoostingBase):
             bagging_temperature=float(self.bagging_temperature),
             drop_rate=float(self.drop_rate),
             max_drop=None if self.max_drop is None else int(self.max_drop),
-            target_options=self._target_options(data),
+            target_options=self._target_options(data, sizes.max_categories_for_sets),
             n_folds=int(sizes.n_folds or 1),
             folds=self._draw_folds(data, loss, sizes.n_folds),
             evaluates_folds=not data.evaluation_sets,
@@ -269,11 +263,13 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows of positive weight{alone}")
         return draw_folds(data.class_numbers, data.train.sample_weight, data.n_rows, int(n_folds), data.seed)
 
-    def _target_options(self, data: FitInput) -> TargetOptions | None:
+    def _target_options(self, data: FitInput, most: int | None) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
-        if self.max_categories_for_sets is None or self.estimator is not None:
+        if self.estimator is not None:
             return None
-        columns = columns_of_many(data.schema, int(self.max_categories_for_sets))
+        columns = columns_of_many(data.schema, most)
+        if isinstance(data.previous, TreeModel) and not _continues_statistics(data.previous.bins, columns):
+            columns = _coded_columns(data.previous.bins)  # "auto", with other rows than those of the model
         if not columns:
             return None
         return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
@@ -353,6 +349,12 @@ def _count_held_out(data: FitInput) -> int:
     return count_held_out(data.class_numbers, data.train.sample_weight, data.n_rows)
 
 
+def _coded_columns(bins: Bins) -> tuple[int, ...]:
+    """Return the columns of the table that are coded by statistics."""
+    coded = np.flatnonzero(bins.by_statistic)
+    return tuple(np.unique(coded if bins.sources is None else bins.sources[coded]).tolist())
+
+
 def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
     """Return whether these columns are coded by statistics; a column of equal statistics has no edges."""
     for column, is_coded in enumerate(bins.by_statistic.tolist()):
@@ -425,7 +427,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
-    max_categories_for_sets : int, optional
+    max_categories_for_sets : int, None or "auto"
         Columns of more categories are split by the mean of the target, as numbers: the mean of a category is
         smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets the mean of
         other rows, drawn without it. With several classes, there is a mean for each. None for sets in all
@@ -440,7 +442,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
-        leaf values are found by a line search, or by one Newton step for "log_loss".
+        leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
         trees, bins and constraints are then ignored.
@@ -483,15 +485,17 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     Notes
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
-    `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
+    `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`,
+    `n_folds=None` and `n_iter_no_change=10`.
     With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
     `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
     classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
-    classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows
-    times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is used for
-    validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one model, and
-    "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a class, which
-    cannot be held out, are not among the 32. Numbers that are passed are always used.
+    classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` from 1,000 rows
+    on (3,000 for numbers) with at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8`
+    if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is
+    used for validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one
+    model, and "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a
+    class, which cannot be held out, are not among the 32. Numbers that are passed are always used.
 
     With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
     normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its
@@ -549,7 +553,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
-        max_categories_for_sets: int | None = None,
+        max_categories_for_sets: int | str | None = "auto",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         drop_rate: float = 0.0,
@@ -666,7 +670,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
-        max_categories_for_sets: int | None = None,
+        max_categories_for_sets: int | str | None = "auto",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         drop_rate: float = 0.0,
