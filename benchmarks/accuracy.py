@@ -20,6 +20,9 @@ wins      the fraction of tables on which a library has a lower loss than CatBoo
 excess    log2 of the loss relative to the lowest on the table; mean over tables
 Elo       from all pairs of libraries and tables by the Bradley-Terry model, 1000 for the mean
 seconds   of all fits and predictions
+
+With `--baseline NAME` it prints instead log2 of the loss relative to that of one contender: the mean over
+tables with its standard error, for all tables, those of few and of many rows, classes and numbers.
 """
 
 import argparse
@@ -45,6 +48,7 @@ from hedgerow.text_table import format_table
 
 TEST_FRACTION = 0.25
 REFERENCE = "CatBoost"
+FEW_ROWS = 3_000
 _FLOOR = 1e-15  # of a predicted probability
 
 # --- one fit
@@ -158,7 +162,10 @@ def report(options: argparse.Namespace) -> None:
     tables = [table for table in sorted(chosen) if all((name, table) in losses for name in names)]
     means = np.array([[np.mean(losses[name, table]) for name in names] for table in tables])
     print(f"{len(tables)} tables, {min(map(len, losses.values()))} repeats or more\n")
-    print(_summary(names, tables, means, seconds))
+    if options.baseline:
+        print(_relative(names, tables, means, names.index(options.baseline)))
+    else:
+        print(_summary(names, tables, means, seconds))
     if options.by_table:
         rows = [[table, *(f"{value:.5g}" for value in row)] for table, row in zip(tables, means, strict=True)]
         print(format_table(["table", *names], rows))
@@ -183,6 +190,29 @@ def _summary(
     return format_table(
         ["library", "rank", f"wins over {names[reference]}", "excess", "Elo", "seconds"], rows
     )
+
+
+def _relative(names: list[str], tables: list[str], means: np.ndarray, baseline: int) -> str:
+    """Return a table of log2 of losses relative to those of a baseline, by kind of table."""
+    cases = {case.name: case for case in CASES}
+    is_small = np.array([len(cases[table].load()[1]) < FEW_ROWS for table in tables])
+    of_classes = np.array([cases[table].task == "classification" for table in tables])
+    groups = {
+        "all": np.ones(len(tables), bool), f"< {FEW_ROWS:,} rows": is_small, "more": ~is_small,
+        "classes": of_classes, "numbers": ~of_classes,
+    }  # fmt: skip
+    rows = []
+    for i, name in enumerate(names):
+        ratio = np.log2(means[:, i] / means[:, baseline])
+        cells = [
+            f"{ratio[own].mean():+.4f} ± {ratio[own].std(ddof=1) / math.sqrt(own.sum()):.4f}"
+            if own.sum() > 1
+            else ""
+            for own in groups.values()
+        ]
+        rows.append([name, *cells, f"{np.sum(ratio < 0)} of {len(tables)}"])
+    titles = [f"{title} ({own.sum()})" for title, own in groups.items()]
+    return format_table(["contender", *titles, "lower"], rows)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -224,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             command.add_argument("files", nargs="+")
             command.add_argument("--by-table", action="store_true")
+            command.add_argument("--baseline", metavar="NAME", help="a contender of the files")
     options = parser.parse_args(arguments)
     with contextlib.suppress(BrokenPipeError):
         options.action(options)

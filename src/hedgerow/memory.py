@@ -163,7 +163,7 @@ def estimate_gradient_boosting(
     row factors  32 n: of sampling by gradients or with Bayesian weights
     statistics   of targets: 4 n S for the categories of S columns, 64 n while codes are computed, and K n S
                  for the codes that are sent to shards, with those of earlier folds
-    leaves       40 n, of remote rows whose scores are in this process: the leaves of the rows, and their order
+    leaves       40 n, of remote rows whose scores are in this process: their leaves, and their order
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)

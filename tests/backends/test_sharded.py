@@ -35,7 +35,7 @@ def test_model_equals_that_of_rows_in_memory(name, n_shards, in_memory):
 @pytest.mark.parametrize(
     "name",
     [
-        *("rows held out", "some rows per tree", "random columns", "absolute", "first order"),
+        *("rows held out", "some rows per tree", "random columns", "absolute", "first order", "smoothed"),
         *("gradient", "bayesian", "bayesian, folds", "dropped", "statistics", "statistics, gradient"),
         "statistics, dropped",
     ],
@@ -89,11 +89,24 @@ def test_evaluation_sets_may_be_sharded(name, train, evaluation):
     assert all(shards.is_closed for shards in sharded.opened)
 
 
-@pytest.mark.parametrize("name", ["three classes", "huber", "gradient", "bayesian", "statistics, absolute"])
+@pytest.mark.parametrize(
+    "name", ["three classes", "huber", "smoothed", "gradient", "bayesian", "statistics, absolute"]
+)
 def test_fit_can_start_from_a_model(name):
     first = fit(name, TABLE, n_rounds=2).model
     sharded = fit(name, ShardedTable(TABLE, 3, losses=(2,)), previous=first)
     assert_same(sharded, fit(name, TABLE, previous=first))
+
+
+@pytest.mark.parametrize(
+    ("name", "purpose"),
+    [("gradient", "row factors"), ("dropped", "leaves"), ("statistics", "target statistics")],
+)
+def test_memory_of_what_comes_to_this_process_is_counted(monkeypatch, name, purpose):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "910kB")
+    fit("two classes", ShardedTable(TABLE, 3), n_rounds=1)
+    with pytest.raises(MemoryError, match=rf"to 900 rows of 6 columns needs about .*{purpose} \d"):
+        fit(name, ShardedTable(TABLE, 3), n_rounds=1)
 
 
 def test_shards_are_closed_after_an_error():

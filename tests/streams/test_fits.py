@@ -1,6 +1,7 @@
 """Fits and predictions of tables in files are those of the same rows in memory."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,8 @@ MODELS = [
     (hedgerow.GradientBoostingRegressor(**FEW, sampling="bayesian", n_jobs=3), "score", "weight"),
     (hedgerow.GradientBoostingRegressor(n_estimators=6, random_state=0, drop_rate=0.5), "score", None),
     (GradientBoostingClassifier(**FEW, max_categories_for_sets=3, early_stopping=True), "label", "weight"),
+    (GradientBoostingClassifier(**FEW, path_smooth=5.0, n_folds=2), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, leaf_value_folds=2, subsample=0.5), "number", "weight"),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),
@@ -146,6 +149,13 @@ def test_a_fit_with_folds_encodes_the_rows_once(tmp_path, monkeypatch):
         RandomForestClassifier,
         hedgerow.LogitBoostClassifier,
         GradientBoostingClassifier,
+        partial(
+            GradientBoostingClassifier,
+            sampling="gradient",
+            max_categories_for_sets=3,
+            random_state=0,
+            n_folds=2,
+        ),
     ],
 )
 def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
@@ -165,13 +175,14 @@ def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
 
 @pytest.mark.parametrize("n_in_memory", [0, 2, 4])
 def test_folds_with_target_statistics_copy_the_codes(tmp_path, monkeypatch, n_in_memory):
-    """The column has more categories than codes; the numbers of categories take several columns of codes."""
+    """One column has more categories than codes; their numbers take several columns of codes."""
     rng, encoded, storages = np.random.default_rng(0), [], []
     table, encode, make = rows(900), StreamedTable._encode, CodeStorage.__init__
     city = pa.array(rng.integers(0, 300, 900).astype(str), mask=rng.random(900) < 0.1)
     score = np.asarray(table["score"]) + rng.normal(size=300)[rng.integers(0, 300, 900)]
     label = np.digitize(score, [-0.5, 0.5])
-    table = table.select(["x", "weight"]).append_column("city", city).append_column("label", pa.array(label))
+    table = table.select(["x", "colour", "weight"])
+    table = table.append_column("city", city).append_column("label", pa.array(label))
 
     def made(storage, sizes, *args):
         make(storage, sizes, *args)
@@ -183,11 +194,15 @@ def test_folds_with_target_statistics_copy_the_codes(tmp_path, monkeypatch, n_in
     monkeypatch.setattr(CodeStorage, "__init__", made)
     monkeypatch.setattr(target_statistics, "_MOST_EDGES", 100)
     model = GradientBoostingClassifier(
-        **FEW, max_categories_for_sets=20, n_folds=4, categorical_features=["city"], min_samples_leaf=5
+        **FEW,
+        max_categories_for_sets=3,
+        n_folds=4,
+        categorical_features=["colour", "city"],
+        min_samples_leaf=5,
     )
     wanted = in_memory(model, table, "label", "weight")
-    assert len(wanted.model_.bins.sources) == 4
-    bytes_of_codes = 2 * (-(-900 * 4 // 2 // 64) * 64)
+    assert len(wanted.model_.bins.sources) == 3 + 2 * 2  # a column for each class
+    bytes_of_codes = 2 * (-(-450 * 8 // 64) * 64)  # two shards, each at the start of a cache line
     stream = Stream(
         write(table, tmp_path / "rows"), memory_limit=n_in_memory * bytes_of_codes, folder=tmp_path
     )

@@ -66,6 +66,25 @@ CASES = {
         SYMMETRIC | {"columns_per_node": 0.6, "random_strength": 1.0},
     ),
     "symmetric, absolute": (AbsoluteError, SIGNAL, None, {}, SYMMETRIC | {"monotonic": RISING}),
+    "smoothed": (
+        SquaredError, SIGNAL, WHOLE, {"path_smooth": 7.0, "subsample": 0.6},
+        {"monotonic": RISING, "min_samples_leaf": 3},
+    ),
+    "smoothed, symmetric": (
+        lambda: MultinomialLogLoss(3), THREE, SMOOTH, {"path_smooth": 7.0, "max_leaf_step": 0.8}, SYMMETRIC,
+    ),
+    "smoothed, absolute": (
+        AbsoluteError, SIGNAL, None, {"path_smooth": 3.0}, SYMMETRIC | {"monotonic": RISING},
+    ),
+    "leaf folds": (BinaryLogLoss, TWO, WHOLE, {"leaf_value_folds": 3, "validation_rows": HELD}, {}),
+    "leaf folds, three classes": (
+        lambda: MultinomialLogLoss(3), THREE, SMOOTH,
+        {"leaf_value_folds": 4, "path_smooth": 2.0, "subsample": 0.7}, SYMMETRIC,
+    ),
+    "leaf folds, quantile": (
+        lambda: Quantile(0.3), SIGNAL, SMOOTH, {"leaf_value_folds": 2, "validation_rows": HELD},
+        {"monotonic": RISING},
+    ),
     "heavy tails": (SquaredError, SIGNAL**9, None, {}, {"min_samples_leaf": 1}),
     "penalties": (Poisson, np.floor(np.abs(SIGNAL)), None, {}, {"l1_regularization": 0.1}),
     "absolute": (AbsoluteError, SIGNAL, None, {"validation_rows": HELD}, {}),

@@ -12,7 +12,7 @@ and the call is repeated. Codes of target statistics are computed in this proces
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -20,21 +20,33 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.base import BoostingOptions, EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow.backends.base import (
+    BoostingOptions,
+    EvaluationRows,
+    ForestGrower,
+    TrainingRows,
+    TreeFit,
+    TreeRound,
+    WeakRows,
+)
 from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
 from hedgerow.backends.row_sampling import bayesian_factors
 from hedgerow.backends.target_statistics import SetSplits
+from hedgerow.binning import Bins
 from hedgerow.forest import Forest
+from hedgerow.growing.deep import ForestTask, ThreadedTreeGrower
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
 from hedgerow.growing.grower import NOT_FINITE, GrownTree, RowStatistics, packed_block_rows
 from hedgerow.growing.sharded_grower import RoundGrower
 from hedgerow.growing.shards import ShardedRows, ShardFailureCounter, ShardsLost
+from hedgerow.growing.weak_shards import ShardedWeakRows
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
 from hedgerow.table.remote import RemoteTable
-from hedgerow.table.table import Dataset
+from hedgerow.table.table import Dataset, Table
+from hedgerow.threads import Team
 
 Result = TypeVar("Result")
 
@@ -42,15 +54,39 @@ _NO_ROWS = np.empty(0, np.uint32)
 
 
 class ShardedBackend:
-    """The backend for remote tables."""
+    """The backend for remote tables.
+
+    cluster : client and settings of the Dask cluster that holds the rows; None for rows in files
+    """
+
+    concurrent_fits = False  # shards have threads of their own
+
+    def __init__(self, cluster: tuple[Any, Any] | None = None) -> None:
+        self._cluster = cluster
+
+    def weak_rows(self, table: Table, bins: Bins, team: Team) -> WeakRows:
+        """Create the shards of rows for weak trees."""
+        assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
+        return ShardedWeakRows(table, bins, team)
+
+    def forest_grower(self, task: ForestTask, numbers: range, n_threads: int) -> ForestGrower:
+        """Have the workers grow the trees of a forest, or threads of this process, which has all codes."""
+        if self._cluster is None or not numbers:
+            return ThreadedTreeGrower(task, numbers, n_threads)
+        from hedgerow.backends.dask_forest import DaskTreeGrower  # noqa: PLC0415 - loads Dask
+
+        return DaskTreeGrower(task, numbers, *self._cluster)
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
-        """Create the shards of the training rows, separate ones for each fit."""
+        """Create the shards of the training rows, separate ones for each fit; rows are encoded once."""
         rows: list[TrainingRows] = []
+        table = train.table
+        assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
         try:
-            for fit in fits:
-                dataset = train if fit is fits[-1] else replace(train)  # the last one may release the targets
-                rows.append(self._training_rows(fit, dataset))
+            with table.shared_codes() if len(fits) > 1 else nullcontext():
+                for fit in fits:
+                    dataset = train if fit is fits[-1] else replace(train)  # the last may release the targets
+                    rows.append(self._training_rows(fit, dataset))
         except BaseException:
             for created in rows:
                 created.close()
@@ -90,13 +126,14 @@ def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
 def is_central(options: BoostingOptions) -> bool:
     """Return whether targets, scores and gradients of rows in shards are in this process.
 
-    So they are where the loss, or the rows drawn by their gradients, need many rows at once. With dropped
-    rounds, scores depend on the order in which trees were added and removed, which no lost shard could repeat.
+    So they are where the loss, the draw of rows by their gradients, or leaf values by fold need many rows at
+    once. With dropped rounds, scores depend on the order in which trees were added and removed: no lost shard
+    could repeat it.
     """
     loss = options.loss
-    prepares = type(loss).prepare is not Loss.prepare
-    is_rowwise = options.newton and loss.splittable and not loss.requires_line_search and not prepares
-    return not is_rowwise or options.sampling == "gradient" or bool(options.drop_rate)
+    is_sum = loss.splittable and not loss.requires_line_search and type(loss).prepare is Loss.prepare
+    samples_rows = options.sampling == "gradient" or options.leaf_value_folds is not None
+    return not (is_sum and options.newton) or samples_rows or bool(options.drop_rate)
 
 
 # --- shards that are created again after a loss
@@ -173,8 +210,8 @@ class RestorableShards:
 
 
 def _shard_factory(fit: TreeFit, rows: Dataset) -> GradientShardFactory:
-    options = fit.options
-    low_memory = bool(getattr(rows.table, "low_memory", False))
+    options, table = fit.options, rows.table
+    low_memory = isinstance(table, RemoteTable) and table.low_memory
     return GradientShardFactory(fit.bins, options.loss, options.seed, options.subsample, low_memory)
 
 
@@ -223,9 +260,13 @@ def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
 
 
 def _finish_tree(
-    options: BoostingOptions, set_splits: SetSplits, nodes: NDArray[np.void], iteration: int
+    options: BoostingOptions,
+    set_splits: SetSplits,
+    nodes: NDArray[np.void],
+    iteration: int,
+    value_nodes: Integers | None,
 ) -> None:
-    options.shrink(nodes, iteration)
+    options.shrink(nodes, iteration, value_nodes)
     set_splits.convert(nodes)
 
 

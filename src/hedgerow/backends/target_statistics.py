@@ -109,7 +109,7 @@ def _rounded(values: Floats, bits: int) -> Integers:
     return rounded
 
 
-def _sums(groups: Integers, values: Integers, n_groups: int) -> Integers:
+def _sums(groups: NDArray[np.signedinteger[Any]], values: Integers, n_groups: int) -> Integers:
     sums = np.zeros(n_groups, np.int64)
     np.add.at(sums, groups, values)
     return sums
@@ -146,8 +146,7 @@ class TargetStatistics:
 
     def __init__(self, table: Table, y: Floats, options: TargetOptions) -> None:
         self._y, self._options, self._n_rows = y, options, table.n_rows
-        read = _remote_category_numbers if isinstance(table, RemoteTable) else _category_numbers
-        self._numbers = {column: read(table, column) for column in options.columns}
+        self._numbers = _category_numbers(table, options.columns)
         self._sizes = {column: _n_categories(table, column) for column in options.columns}
 
     def add_to(self, bins: Bins, weights: Weights, max_bins: int) -> Bins:
@@ -218,7 +217,7 @@ class TargetStatistics:
                 target = self._y if self._n_targets == 1 else (self._y == number).astype(np.float64)
                 yield position, column, target
 
-    def _of_categories(self, moments: _Moments, numbers: Integers, size: int) -> Floats:
+    def _of_categories(self, moments: _Moments, numbers: NDArray[np.int32], size: int) -> Floats:
         """Return the statistics of all categories, and the prior for missing ones."""
         weight = _sums(numbers, moments.weight, size + 1)
         target = _sums(numbers, moments.target, size + 1)
@@ -227,11 +226,15 @@ class TargetStatistics:
         values[size] = prior
         return values
 
-    def _of_other_folds(self, moments: _Moments, numbers: Integers, size: int, folds: Integers) -> Floats:
+    def _of_other_folds(
+        self, moments: _Moments, numbers: NDArray[np.int32], size: int, folds: Integers
+    ) -> Floats:
         """Return the statistics of the training rows, each from the folds that it does not belong to."""
         sums = []
         for values in (moments.weight, moments.target):
-            fold_sums = _sums(numbers * _N_FOLDS + folds, values, (size + 1) * _N_FOLDS).reshape(-1, _N_FOLDS)
+            fold_sums = _sums(folds + numbers * np.int64(_N_FOLDS), values, (size + 1) * _N_FOLDS).reshape(
+                -1, _N_FOLDS
+            )
             others = fold_sums.sum(axis=1, keepdims=True) - fold_sums
             sums.append(others[numbers, folds])
         return moments.statistics(sums[0], sums[1], _prior(moments), self._options.smoothing)
@@ -292,8 +295,14 @@ def _n_categories(table: Table, column: int) -> int:
     return 0 if categories is None else len(categories)
 
 
-def _category_numbers(table: Table, column: int) -> Integers:
+def _category_numbers(table: Table, columns: Sequence[int]) -> dict[int, NDArray[np.int32]]:
     """Return the number of the category of every row; for a missing one, the number of categories."""
+    if isinstance(table, RemoteTable):
+        return _remote_category_numbers(table, columns)
+    return {column: _numbers_in_memory(table, column) for column in columns}
+
+
+def _numbers_in_memory(table: Table, column: int) -> NDArray[np.int32]:
     numbers = np.full(table.n_rows, _n_categories(table, column), np.int32)
     for a in range(0, table.n_rows, _BLOCK_ROWS):
         rows = np.arange(a, min(a + _BLOCK_ROWS, table.n_rows))
@@ -303,19 +312,28 @@ def _category_numbers(table: Table, column: int) -> Integers:
     return numbers
 
 
-def _remote_category_numbers(table: RemoteTable, column: int) -> Integers:
-    """Do `_category_numbers` for a remote table.
+def _remote_category_numbers(table: RemoteTable, columns: Sequence[int]) -> dict[int, NDArray[np.int32]]:
+    """Do `_category_numbers` for a remote table, which returns codes of two bytes, in one pass.
 
-    The table returns codes of two bytes. The numbers of more categories are sums: the column is coded
-    several times, each by other edges, and a code less 1 is the number of edges below the value.
+    The columns are coded as numbers, with edges between the categories: a code less 1 is the number of edges
+    below the value. Where edges are more than codes, they are those of several columns, whose numbers are
+    added up.
     """
-    n_categories = _n_categories(table, column)
-    edges = np.split(np.arange(1, n_categories) - 0.5, range(_MOST_EDGES, n_categories - 1, _MOST_EDGES))
-    starts, n = np.concatenate([[0], np.cumsum([len(own) for own in edges])]).astype(np.int64), len(edges)
-    no_tables = np.empty(0, np.uint8), np.zeros(n + 1, np.int64)
-    codes = table.read_codes(Bins(np.concatenate(edges), starts, *no_tables, np.full(n, column)))
-    numbers = np.full(table.n_rows, -n, np.int32)
-    for own in codes:
-        numbers += own
-    numbers[codes[0] == 0] = n_categories
-    return numbers
+    edges, sources = list[Floats](), list[int]()
+    for column in columns:
+        own = np.arange(1, _n_categories(table, column)) - 0.5
+        pieces = np.split(own, range(_MOST_EDGES, len(own), _MOST_EDGES))
+        edges += pieces
+        sources += [column] * len(pieces)
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in edges])]).astype(np.int64)
+    no_tables = np.empty(0, np.uint8), np.zeros(len(edges) + 1, np.int64)
+    codes = table.read_codes(Bins(np.concatenate(edges), starts, *no_tables, np.array(sources)))
+    found = {}
+    for column in columns:
+        positions = [position for position, source in enumerate(sources) if source == column]
+        numbers = np.full(table.n_rows, -len(positions), np.int32)
+        for position in positions:
+            numbers += codes[position]
+        numbers[codes[positions[0]] == 0] = _n_categories(table, column)
+        found[column] = numbers
+    return found

@@ -9,7 +9,8 @@ Without the factors, the new trees and the dropped ones together would change th
 right amount; XGBoost uses the same factors. Later rounds change the values of earlier trees: the model of the
 first rounds is not the model that was evaluated then, so that no early stopping can return to it.
 
-Which rounds are dropped is a hash of the seed and the round. Scores are in this process, codes may be in shards.
+Which rounds are dropped is a hash of the seed and the round. Scores must be in this process; codes may be in
+shards.
 """
 
 from collections.abc import Sequence
@@ -101,7 +102,7 @@ class DropTrainingRows(EvaluationRows):
 
 
 class DropEvaluationRows(EvaluationRows):
-    """An evaluation set whose scores follow the values of dropped trees."""
+    """An evaluation set, in memory, whose scores follow the values of dropped trees."""
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows
@@ -114,7 +115,7 @@ class DropEvaluationRows(EvaluationRows):
 
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
-        return self._rows.mean_loss()
+        return float(self._rows.mean_loss())
 
     def close(self) -> None:
         """Release what is not in the memory of this process."""

@@ -5,6 +5,7 @@ worker computes; rows are numbered consecutively over all partitions.
 """
 
 import warnings
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -189,6 +190,10 @@ class DaskTable(RemoteTable):
     def cluster(self) -> tuple[Client, Settings]:
         """The client of the cluster and its settings."""
         return self.partitions.client, self.partitions.settings
+
+    def shared_codes(self) -> AbstractContextManager[None]:
+        """Return a context in which rows are encoded once; see `RemoteTable.shared_codes`."""
+        return self._rows.shared_codes()
 
     def make_shards(
         self, factory: Any, bins: Bins, row_arrays: dict[str, NDArray[Any]], n_threads: int

@@ -50,6 +50,8 @@ _ALLOWED: dict[str, Allowed] = {
     "n_iter_no_change": integer(1) | _AUTO,
     "learning_rate_decay": number(0, 1, above=True),
     "max_leaf_step": number(0, above=True) | none(),
+    "path_smooth": number(0),
+    "leaf_value_folds": integer(2, 16) | none(),
     "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": integer(2) | none(),
     "max_depth": integer(1) | none(),
@@ -88,6 +90,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
                 "earlier trees: it must be None"
+            )
+        if self.leaf_value_folds is not None:
+            raise ValueError(
+                f"checkpoint={checkpoint!r} is not allowed with leaf_value_folds={self.leaf_value_folds}, "
+                "whose scores of training rows are not those of the stored trees: it must be None"
             )
 
     def _check_target(self, y: Floats, target: Target) -> None:
@@ -132,6 +139,7 @@ class GradientBoostingBase(BoostingBase):
     def _input_options(self) -> InputOptions:
         self._check_sampling()
         self._check_dropping()
+        self._check_leaf_value_folds()
         self._check_symmetric_size()
         return super()._input_options()
 
@@ -160,6 +168,22 @@ class GradientBoostingBase(BoostingBase):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
                     f"changes earlier trees: it must be {allowed}"
+                )
+
+    def _check_leaf_value_folds(self) -> None:
+        """Raise ValueError for parameters that need scores that follow from the stored trees."""
+        if self.leaf_value_folds is None:
+            return
+        for name, is_refused, allowed in (
+            ("drop_rate", bool(self.drop_rate), "0"),
+            ("warm_start", bool(self.warm_start), "False"),
+            ("estimator", self.estimator is not None, "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with leaf_value_folds="
+                    f"{self.leaf_value_folds}, whose scores of training rows are not those of the stored "
+                    f"trees: it must be {allowed}"
                 )
 
     def _n_rounds(self) -> int:
@@ -207,6 +231,8 @@ class GradientBoostingBase(BoostingBase):
             learning_rate=float(sizes.learning_rate),
             learning_rate_decay=float(self.learning_rate_decay),
             max_leaf_step=None if self.max_leaf_step is None else float(self.max_leaf_step),
+            path_smooth=float(self.path_smooth),
+            leaf_value_folds=None if self.leaf_value_folds is None else int(self.leaf_value_folds),
             growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
@@ -358,6 +384,14 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     max_leaf_step : float, optional
         Bound of the absolute leaf values before they are multiplied by the rate; it is useful for classes,
         where Newton steps can be too large. None for no bound.
+    path_smooth : float
+        Shrinkage of leaf values towards the node above. With s = `path_smooth` and n rows, the value of a
+        node is its own times n / (n + s) plus that of its parent times s / (n + s), from the root, which
+        keeps its own, down to the leaves. Splits are chosen without it. 0 for none.
+    leaf_value_folds : int, optional
+        Number of random folds of the training rows, from 2 to 16, drawn in every round: the score of a row
+        changes by a leaf value computed without the rows of its fold, so that later gradients are those of
+        values not fitted to the row; see Notes. None for the values of all rows.
     growth_policy : {"best_first", "symmetric"}
         With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
@@ -408,7 +442,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
-        leaf values are found by a line search, or by one Newton step for "log_loss".
+        leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
         trees, bins and constraints are then ignored.
@@ -469,6 +503,14 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
     pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
 
+    With `leaf_value_folds`, splits are chosen with all rows, and the model has the leaf values of all rows.
+    The value for a fold has the same formula, without the rows of the fold; it is 0 if the other rows of the
+    leaf have a smaller sum of hessians than `min_child_weight`, or if there are none. Rows that `subsample`
+    leaves out, validation rows and evaluation sets get the values of the model. The training loss in
+    `history_` is that of the scores by fold. Warm starts and checkpoints are not possible, as these scores do
+    not follow from the trees, and neither is `drop_rate`. As with `subsample`, a whole weight is not the same
+    as copies of the row, which may have different folds.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -492,6 +534,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -560,7 +604,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, learning_rate_decay, max_leaf_step, growth_policy
+    learning_rate, learning_rate_decay, max_leaf_step, path_smooth, leaf_value_folds, growth_policy
         As in `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
@@ -607,6 +651,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,

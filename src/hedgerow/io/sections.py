@@ -14,6 +14,7 @@ Each has a `write_` function that adds it to a Writer, and a `read_` function th
 import math
 import re
 import reprlib
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ _NOT_RANDOM = {  # values of parameters with which no random numbers are drawn; 
     "random_strength": (0,),
     "sampling": ("uniform",),
     "drop_rate": (0,),
+    "leaf_value_folds": (None,),
     "max_categories_for_sets": (None, "auto"),
     "resample": (False,),
     "on_chance": ("stop",),
@@ -245,13 +247,7 @@ def read_grid_fingerprints(reader: Reader, estimator: Any, *learners: Any) -> No
 def write_data_fingerprints(writer: Writer, model: Any) -> None:
     """Write the fingerprints of the data of all fits that made a model."""
     writer.entries["data_fingerprints"] = [
-        {
-            "n_rows": int(fingerprint.n_rows),
-            "n_columns": int(fingerprint.n_columns),
-            "X": fingerprint.X,
-            "y": fingerprint.y,
-            "sample_weight": fingerprint.sample_weight,
-        }
+        asdict(fingerprint) | {name: int(getattr(fingerprint, name)) for name in ("n_rows", "n_columns")}
         for fingerprint in getattr(model, "data_fingerprints_", ())
     ]
 

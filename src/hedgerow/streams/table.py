@@ -213,7 +213,7 @@ class CodeStorage:
     def arrays(self) -> list[NDArray[np.uint8]]:
         """Return the arrays, uninitialised, each at the start of a cache line."""
         assert self._memory is not None  # noqa: S101 - it is not closed
-        return [self._memory[part] for part in self._slices]
+        return [self._memory[one] for one in self._slices]
 
     def close(self) -> None:
         """Free the storage; that of a file at once, even if an array is still referenced."""

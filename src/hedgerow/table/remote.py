@@ -8,6 +8,7 @@ made where the rows are.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -74,6 +75,15 @@ class RemoteTable(Table):
         """Discard what only the start of a fit uses: targets, weights and keys."""
         none = np.empty(0, np.uint64)
         self.scan = replace(self.scan, y=None, sample_weight=None, keys=none, rounded=none.astype(np.uint32))
+
+    @property
+    def cluster(self) -> tuple[Any, Any] | None:
+        """Client and settings of the Dask cluster that holds the rows; None for files."""
+        return None
+
+    def shared_codes(self) -> AbstractContextManager[None]:
+        """Return a context in which the shards of several models are made, from codes that are made once."""
+        return nullcontext()
 
     @abstractmethod
     def make_shards(

@@ -7,6 +7,7 @@ seed and number are enough to draw the same rows again.
 
 import numpy as np
 
+from hedgerow._typing import RowNumbers
 from hedgerow.kernels.cpu.jit import kernel
 
 # Purposes of draws; two purposes never share numbers.
@@ -31,6 +32,7 @@ TARGET_PARTS = 32
 ROW_WEIGHTS = 33
 DROPPED_ROUNDS = 34
 DROPPED_FEW = 35
+LEAF_FOLDS = 36
 SPLIT_NOISE = 40
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -104,6 +106,13 @@ def sample_rows(fraction, seed, purpose, first, start, stop, out):
             out[n] = row
             n += 1
     return n
+
+
+def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
+    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
+    positions = np.empty(n_rows, np.uint32)
+    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
+    return positions[:n] if n else np.zeros(1, np.uint32)
 
 
 @kernel
