@@ -87,12 +87,18 @@ def test_a_forest_without_predictions_of_some_rows_is_refused():
 
 def test_a_size_limit_bounds_forests_and_excludes_larger_models_of_folds():
     rows = _rows("regression")
-    options = {"n_rows": N, "all_rows": rows, "max_bytes": 150_000}
-    context = TrialContext("regression", METRICS["rmse"], [], 0, 1, **options)
+
+    def limited(max_bytes):
+        options = {"n_rows": N, "all_rows": rows, "max_bytes": max_bytes}
+        return TrialContext("regression", METRICS["rmse"], [], 0, 1, **options)
+
+    context = limited(400_000)
     forest = run_trial(context, Setting("forest", {"n_estimators": 200}, out_of_fold=True), None)
-    assert forest.trial.status == "done"
+    assert forest.trial.status == "done", forest.trial.note
     assert 10 < forest.model.n_estimators_ == forest.trial.parameters["n_estimators"] < 200
-    boosting = run_trial(context, Setting("gradient", {"n_estimators": "auto"}, out_of_fold=True), None)
+    boosting = run_trial(
+        limited(150_000), Setting("gradient", {"n_estimators": "auto"}, out_of_fold=True), None
+    )
     assert boosting.trial.status == "failed"
     assert "too large for the size limit of" in boosting.trial.note
 
