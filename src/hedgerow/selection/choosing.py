@@ -99,8 +99,8 @@ def choose(
     Fits to all rows that are scored out of fold need all of these: 50 to 20,000 rows, no groups or times, no
     `max_size` below 20 MB, no weight of 0, no class of a single row, at most 400,000 rows times classes, and
     no fixed parameters except the loss "quantile". Otherwise there are 5 folds below 2,000 rows, and one
-    validation split of a fifth, stratified by class, from 2,000 rows on; the best trials are then fitted to all
-    rows.
+    validation split of a fifth, stratified by class, from 2,000 rows on; the best trials are then fitted
+    to all rows.
 
     With many rows and a budget, pilot fits measure the time of larger ones; if the first trials on all rows
     would take more than a third of the budget, all trials use a sample of the rows. No trial has more rounds
