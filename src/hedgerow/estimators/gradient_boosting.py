@@ -265,7 +265,7 @@ class GradientBoostingBase(BoostingBase):
 
     def _target_options(self, data: FitInput, most: int | None) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
-        if self.estimator is not None:
+        if self.estimator is not None or not data.schema.categorical_columns:
             return None
         columns = columns_of_many(data.schema, most)
         if isinstance(data.previous, TreeModel) and not _continues_statistics(data.previous.bins, columns):
