@@ -14,7 +14,7 @@ other machines. All backends return identical trees.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from hedgerow.backends.target_statistics import TargetStatistics
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.losses import Loss
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
@@ -32,10 +33,14 @@ from hedgerow.threads import Team
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, as node records: one per output; with folds, one per output and fold."""
+    """The trees of a round, as node records: one per output; with folds, one per output and fold.
+
+    `terms` are the linear functions of the leaves of every tree; none for constant leaves.
+    """
 
     trees: list[NDArray[np.void]]
     n_leaves: int
+    terms: Sequence[LinearTerms] = field(default=(), kw_only=True)
 
 
 class BoostingOptions(Protocol):
@@ -50,6 +55,7 @@ class BoostingOptions(Protocol):
     drop_rate: float
     max_drop: int | None
     estimator: Any
+    linear_l2: float | None
     seed: int
     n_threads: int
     validation_rows: RowNumbers | None

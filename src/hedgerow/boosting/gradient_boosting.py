@@ -60,6 +60,7 @@ class GradientBoostingOptions(FitOptions):
     drop_rate: float = 0.0  # the probability that a round is dropped while a later one is fitted, see `dart`
     max_drop: int | None = None  # of rounds that are dropped at once
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
+    linear_l2: float | None = None  # penalty of the linear functions of leaves; None for constant leaves
 
     def rate(self, iteration: int) -> float:
         """Return the learning rate of a round, by products, which are the same on all machines."""
@@ -294,7 +295,8 @@ class _TreeEnsemble:
     def _forest(self) -> Forest:
         n_outputs = self._options.loss.n_outputs
         trees = [tree for done in self._rounds for tree in done.trees]
-        forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))])
+        terms = [own for done in self._rounds for own in done.terms]
+        forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))], terms)
         return Forest.join(self._previous.forest, forest) if self._previous else forest
 
 
