@@ -62,7 +62,7 @@ class Forest(PickledWithoutCache):
         output: Sequence[int],
         terms: Sequence[LinearTerms] | None = None,
     ) -> "Forest":
-        """Make a forest of the node records of grown trees, and of the terms of their leaves if they have any."""
+        """Make a forest of the node records of grown trees; `terms` are those of linear leaves."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
         joined = b"".join(map(bytes, trees))  # np.concatenate is slow for records
         nodes = np.frombuffer(joined, NODE) if joined else np.empty(0, NODE)

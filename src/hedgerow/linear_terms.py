@@ -2,8 +2,8 @@
 
     f(x) = value + sum over the terms of the leaf of  slope (clip(x[column], lower, upper) - mean)
 
-A term whose value is missing is left out. lower <= mean <= upper are of the training rows of the leaf, so that
-the function is bounded by its values in them.
+A term whose value is missing is left out. lower <= mean <= upper are of the training rows of the leaf, which
+bounds the function.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ class LinearTerms:
 
     Examples
     --------
-    >>> one = np.ones(1)
-    >>> terms = LinearTerms(np.array([0, 1, 0], np.int32), np.zeros(1, np.int32), 2 * one, one, 0 * one, 3 * one)
+    >>> counts, column = np.array([0, 1, 0], np.int32), np.zeros(1, np.int32)
+    >>> terms = LinearTerms(counts, column, *np.array([[2.0], [1.0], [0.0], [3.0]]))
     >>> terms.largest(np.array([5.0, -0.5, 4.0]))
     array([5. , 3.5, 4. ])
     """
@@ -53,17 +53,22 @@ class LinearTerms:
         """Return the terms of all, in order."""
         if not parts:
             return cls.none(0)
-        return cls(*(np.concatenate(arrays) for arrays in zip(*(part._values() for part in parts), strict=True)))
+        arrays = zip(*(part.arrays().values() for part in parts), strict=True)
+        return cls(*(np.concatenate(own) for own in arrays))
 
-    def _values(self) -> list[NDArray[Any]]:
-        return [getattr(self, field.name) for field in fields(self)]
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _of_terms(self) -> list[NDArray[Any]]:
+        return list(self.arrays().values())[1:]
 
     def select(self, nodes: slice | NDArray[np.bool_]) -> "LinearTerms":
         """Return the terms of some nodes, a range or a mask."""
         chosen = np.zeros(len(self.counts), bool)
         chosen[nodes] = True
         terms = np.repeat(chosen, self.counts)
-        return LinearTerms(self.counts[chosen], *(array[terms] for array in self._values()[1:]))
+        return LinearTerms(self.counts[chosen], *(array[terms] for array in self._of_terms()))
 
     def scaled(self, factor: float) -> "LinearTerms":
         """Multiply the functions, less their values, by a factor."""
@@ -72,7 +77,7 @@ class LinearTerms:
     def flat(self) -> FlatTerms:
         """Return the arrays of the kernels."""
         starts = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
-        return FlatTerms(starts, *self._values()[1:])
+        return FlatTerms(starts, *self._of_terms())
 
     def largest(self, values: Floats) -> Floats:
         """Return the largest absolute value of the function of every node with these constant values."""

@@ -70,8 +70,8 @@ class Scores(EvaluationRows):
 class TreeScores(Scores):
     """Rows whose scores are updated by trees.
 
-    `add_trees(trees, raw)` adds the leaf values of trees to scores. `linear` adds trees with linear leaves; None
-    if leaves are constant.
+    `add_trees(trees, raw)` adds the leaf values of trees to scores. `linear` adds trees with linear leaves;
+    None if leaves are constant.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class TrainingScores(TreeScores):
         return steps
 
     def update(self, fitted: TreeRound) -> None:
-        """Add the trees of a round to the scores, leaf by leaf if they were grown on all rows and are constant.
+        """Add the trees of a round to the scores, leaf by leaf if they are constant and grown on all rows.
 
         No tree is grown on validation rows, but their gradients share the scale of the integer statistics:
         their scores must be up to date here too.
@@ -238,9 +238,8 @@ class CpuBackend:
             raw = np.ascontiguousarray(rows.raw[:, chosen])
             add_trees = _make_add_trees(own_codes, fit.team)
             validation = TreeScores(rows.loss, train.y[chosen], weight, raw, add_trees, linear)
-        grower: Grower = TreeGrower(codes, fit.options.growth, fit.team)
-        if values is not None:
-            grower = LinearGrower(grower, fit, values)
+        trees = TreeGrower(codes, fit.options.growth, fit.team)
+        grower: Grower = trees if values is None else LinearGrower(trees, fit, values)
         return TrainingScores(fit, rows, validation, grower, set_splits)
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> TreeScores:

@@ -1,9 +1,9 @@
 """Linear functions in the leaves of trees grown with constant ones (Shi, Li and Li 2019).
 
-A leaf adds to its value a linear function of the numeric columns on its path, fitted by one Newton step with a
-ridge on standardised columns; see `hedgerow.kernels.cpu.linear`. The function is 0 at the means of the columns
-in the leaf, weighted by hessians: there the constant value is the best one, with its own penalties. Values
-beyond those of the rows in the leaf count as the nearest of these, missing ones as the mean.
+A leaf adds to its value a linear function of the numeric columns on its path, fitted by one Newton step with
+a ridge on standardised columns; see `hedgerow.kernels.cpu.linear`. The function is 0 at the means of the
+columns in the leaf, weighted by hessians: there the constant value is the best one, with its own penalties.
+Values beyond those of the rows in the leaf count as the nearest of these, missing ones as the mean.
 """
 
 from typing import Any
@@ -15,7 +15,14 @@ from hedgerow.backends.base import TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, RowStatistics, TreeGrower
-from hedgerow.kernels.cpu.linear import MAX_TERMS, LeafRows, LeafTerms, LinearRules, add_linear_coded, fit_leaves
+from hedgerow.kernels.cpu.linear import (
+    MAX_TERMS,
+    LeafRows,
+    LeafTerms,
+    LinearRules,
+    add_linear_coded,
+    fit_leaves,
+)
 from hedgerow.linear_terms import LinearTerms
 from hedgerow.threads import Team
 
@@ -76,7 +83,8 @@ def _by_node(terms: LeafTerms, leaves: Integers, n_nodes: int) -> LinearTerms:
     counts[leaves] = terms.counts
     order = np.argsort(leaves)
     used = np.arange(MAX_TERMS) < terms.counts[order][:, np.newaxis]
-    return LinearTerms(counts, *(array[order][used] for array in terms[1:]))
+    numbers = [array[order][used] for array in (terms.slope, terms.mean, terms.lower, terms.upper)]
+    return LinearTerms(counts, terms.column[order][used], *numbers)
 
 
 class LinearRows:

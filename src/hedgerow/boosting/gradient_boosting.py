@@ -125,8 +125,9 @@ def _require_memory(
     """Raise MemoryError if the fit needs more memory than is available."""
     n_outputs = options.loss.n_outputs
     size = options.size(
-        train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
-    )
+        train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds,
+        linear_leaves=options.linear_l2 is not None,
+    )  # fmt: skip
     if options.target_options is not None:
         n_repeats = len(options.target_options.columns) * (n_outputs - 1)
         size = replace(size, n_columns=size.n_columns + n_repeats, codes_of_folds=True)

@@ -93,7 +93,13 @@ class GradientBoostingBase(BoostingBase):
             )
 
     def _check_target(self, y: Floats, target: Target) -> None:
-        self._make_loss(target.n_classes).check_target(y)
+        loss = self._make_loss(target.n_classes)
+        if self.linear_leaves and loss.requires_line_search:
+            raise ValueError(
+                f"linear_leaves=True is not allowed with loss={self.loss!r}, whose leaf values are found by "
+                "a line search: it must be False"
+            )
+        loss.check_target(y)
 
     def _previous(self) -> TreeModel | MemberModel | None:
         if not self._is_warm_start():
@@ -111,6 +117,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
+            )
+        if isinstance(model, TreeModel) and model.forest.linear is not None and not self.linear_leaves:
+            raise ValueError(
+                f"linear_leaves={self.linear_leaves} cannot continue a model of linear leaves; with "
+                "warm_start=True it must stay True"
             )
         if isinstance(model, TreeModel) and not _continues_statistics(
             model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
@@ -132,6 +143,7 @@ class GradientBoostingBase(BoostingBase):
         self._check_sampling()
         self._check_dropping()
         self._check_symmetric_size()
+        self._check_linear_leaves()
         reasons = []
         if self.max_categories_for_sets is not None:
             reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
@@ -139,6 +151,8 @@ class GradientBoostingBase(BoostingBase):
             reasons.append(f"sampling={self.sampling!r}")
         if self.drop_rate:
             reasons.append(f"drop_rate={self.drop_rate}")
+        if self.linear_leaves:
+            reasons.append(f"linear_leaves={self.linear_leaves}")
         if not reasons or options.in_memory is not None:
             return options
         return replace(options, in_memory=reasons[0])
@@ -168,6 +182,22 @@ class GradientBoostingBase(BoostingBase):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
                     f"changes earlier trees: it must be {allowed}"
+                )
+
+    def _check_linear_leaves(self) -> None:
+        """Raise ValueError for parameters that need constant leaves."""
+        if not self.linear_leaves:
+            return
+        for name, is_refused, reason, allowed in (
+            ("estimator", self.estimator is not None, "only trees have leaves", "None"),
+            ("newton", not self.newton, "linear functions need hessians", "True"),
+            ("drop_rate", bool(self.drop_rate), "dropped rounds need constant leaves", "0"),
+            ("max_leaf_step", self.max_leaf_step is not None, "it bounds constant leaves", "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with linear_leaves=True: {reason}; it "
+                    f"must be {allowed}"
                 )
 
     def _n_rounds(self) -> int:
@@ -261,6 +291,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: "
                 "their probabilities depend on each other; it must be None or all 0"
+            )
+        if monotonic.size and self.linear_leaves:
+            raise ValueError(
+                f"monotonic_cst={self.monotonic_cst!r} is not allowed with linear_leaves=True: a leaf may "
+                "have any slope; it must be None or all 0"
             )
         symmetric, max_leaf_nodes, max_depth = False, self.max_leaf_nodes, self.max_depth
         if self.growth_policy == "symmetric":

@@ -219,6 +219,7 @@ def _number_leaves(trees, tree, thresholds, values, codes, bits, n):
 
 @kernel
 def encode_block(rows, bins, codes):
+    """Write the codes (columns, rows) of some rows."""
     none = np.empty((0, 0), np.uint16)
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
 

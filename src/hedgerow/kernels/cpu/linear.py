@@ -1,6 +1,8 @@
 """Linear functions of leaves: fitting them to a grown tree, and adding trees with them to scores.
 
-    f(x) = value + sum_j slope_j (clip(x_j, lower_j, upper_j) - mean_j)        without the terms of missing x_j
+    f(x) = value + sum_j slope_j (clip(x_j, lower_j, upper_j) - mean_j)
+
+without the terms of missing x_j.
 
 To fit a leaf, the values of a column are rounded to 2**15 steps of its range in the rows of the leaf, and
 counted from a step next to their mean. Sums of hessian times products of steps, and of gradient times steps,
