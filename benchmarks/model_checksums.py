@@ -115,6 +115,7 @@ def tree_parameters(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
         "Bayesian sampling": {"sampling": "bayesian", "subsample": 0.7},
         "dropped rounds": {"drop_rate": 0.3},
         "target statistics": categories,
+        "linear leaves": {"linear_leaves": True, "categorical_features": [3]},
         "folds": {"n_folds": 4, "early_stopping": True, **categories},
     }
     for name, more in parameters.items():

@@ -81,6 +81,7 @@ def test_seed_that_the_fit_used_is_stored():
         {"sampling": "gradient", "subsample": "auto"},
         {"sampling": "bayesian", "subsample": "auto"},
         {"max_categories_for_sets": 1, "categorical_features": [3]},
+        {"linear_leaves": True, "min_samples_leaf": 20, "subsample": 0.8},
         {"n_estimators": "auto", "tol": 0.1, "n_iter_no_change": 2},
     ],
     ids=lambda parameters: next(iter(parameters)),

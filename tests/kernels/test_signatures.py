@@ -177,6 +177,7 @@ PARAMETERS = [
     {"sampling": "bayesian", "n_folds": 2, "early_stopping": True},
     {"colsample_bytree": 0.5, "max_features": 0.5},
     {"drop_rate": 0.5},
+    {"linear_leaves": True, "subsample": 0.5},
     {"max_categories_for_sets": 2, "categorical_features": [0]},
     {"max_categories_for_sets": 2, "categorical_features": [0], "n_folds": 2, "early_stopping": True},
     {"growth_policy": "symmetric", "random_strength": 1.0, "max_leaf_nodes": None, "max_depth": 2},

@@ -84,9 +84,14 @@ class FlatTerms(NamedTuple):
 
 
 @kernel
-def _add_product(value, factor, words):
-    """Add value * factor to a sum; |value| <= 2**62, |factor| <= 2**30, and at most 2**31 products."""
-    if -_HALF <= value < _HALF:
+def _add_product(value, factor, words, is_packed):
+    """Add value * factor to a sum; |value| <= 2**62, |factor| <= 2**30, and at most 2**31 products.
+
+    Values of packed statistics are added to one word, which `_carry` must empty after `_block_rows` rows.
+    """
+    if is_packed:
+        words[0] += value * factor
+    elif -_HALF <= value < _HALF:
         product = value * factor
         words[0] += product & _MASK
         words[1] += product >> _WORD
@@ -97,6 +102,20 @@ def _add_product(value, factor, words):
         product = (value >> _WORD) * factor
         words[1] += product & _MASK
         words[2] += product >> _WORD
+
+
+@kernel
+def _carry(words):
+    """Make the first word of every sum smaller than 2**31."""
+    for entry in range(words.shape[0]):
+        words[entry, 1] += words[entry, 0] >> _WORD
+        words[entry, 0] &= _MASK
+
+
+@kernel
+def _block_rows(statistics):
+    """Return after how many rows `_carry` must be called: their packed values sum to 2**31 at most."""
+    return statistics.packed_block_rows if statistics.packed.shape[0] else _HALF
 
 
 @kernel
@@ -184,14 +203,17 @@ def _hessian(statistics, row):
 def _find_middles(block, rows, statistics, own, n, words):
     """own.middle[j] = the step next to the mean of column j, weighted by hessians, over present values."""
     _clear(words)
+    is_packed, block_rows = statistics.packed.shape[0] > 0, _block_rows(statistics)
     for k in range(rows.shape[0]):
         row = np.uintp(rows[k])
         hessian = _hessian(statistics, row)
         for j in range(n):
             step = _step_at(block, row, own, j)
             if step >= 0:
-                _add_product(hessian, step, words[2 * j])
-                _add_product(hessian, np.int64(1), words[2 * j + 1])
+                _add_product(hessian, step, words[2 * j], is_packed)
+                _add_product(hessian, np.int64(1), words[2 * j + 1], is_packed)
+        if (k + 1) % block_rows == 0:
+            _carry(words)
     for j in range(n):
         weight = _total(words[2 * j + 1])
         own.middle[j] = np.int64(_total(words[2 * j]) / weight + 0.5) if weight > 0.0 else np.int64(0)
@@ -205,21 +227,24 @@ def _sum_products(block, rows, statistics, own, n, words):
     """
     _clear(words)
     steps = np.empty(MAX_TERMS, np.int64)
+    is_packed, block_rows = statistics.packed.shape[0] > 0, _block_rows(statistics)
     for k in range(rows.shape[0]):
         row = np.uintp(rows[k])
         gradient, hessian = _gradient(statistics, row), _hessian(statistics, row)
-        _add_product(gradient, np.int64(1), words[0])
-        _add_product(hessian, np.int64(1), words[1])
+        _add_product(gradient, np.int64(1), words[0], is_packed)
+        _add_product(hessian, np.int64(1), words[1], is_packed)
         entry = 2
         for j in range(n):
             step = _step_at(block, row, own, j)
             steps[j] = step - own.middle[j] if step >= 0 else np.int64(0)
-            _add_product(gradient, steps[j], words[entry])
-            _add_product(hessian, steps[j], words[entry + 1])
+            _add_product(gradient, steps[j], words[entry], is_packed)
+            _add_product(hessian, steps[j], words[entry + 1], is_packed)
             entry += 2
             for i in range(j + 1):
-                _add_product(hessian, steps[j] * steps[i], words[entry])
+                _add_product(hessian, steps[j] * steps[i], words[entry], is_packed)
                 entry += 1
+        if (k + 1) % block_rows == 0:
+            _carry(words)
 
 
 @kernel
@@ -303,8 +328,9 @@ def fit_leaves(block, tree, statistics, rules, terms, thread, n_threads):
     for leaf in range(thread, tree.leaves.shape[0], n_threads):
         terms.counts[leaf] = 0
         rows = tree.rows[tree.starts[leaf] : tree.starts[leaf + 1]]
-        most = min(rows.shape[0] // rules.rows_per_term, MAX_TERMS)
-        n = _path_columns(nodes, parents, tree.leaves[leaf], rules.usable, most, own.column)
+        number = tree.leaves[leaf]
+        most = min(nodes[number].count // rules.rows_per_term, MAX_TERMS)
+        n = _path_columns(nodes, parents, number, rules.usable, most, own.column)
         n = _find_ranges(block, rows, own, n) if n else 0
         if n == 0:
             continue
@@ -319,10 +345,10 @@ def fit_leaves(block, tree, statistics, rules, terms, thread, n_threads):
 
 
 @kernel
-def _value_at(row, node, value, terms):
-    """Return the linear function of a leaf at the values of a row."""
+def _value_at(block, row, node, value, terms):
+    """Return the linear function of a leaf at a row of a block."""
     for k in range(terms.starts[node], terms.starts[node + 1]):
-        x = np.float64(row[np.uintp(terms.column[k])])
+        x = np.float64(block[row, np.uintp(terms.column[k])])
         if not np.isnan(x):
             value += terms.slope[k] * (min(max(x, terms.lower[k]), terms.upper[k]) - terms.mean[k])
     return value
@@ -338,7 +364,7 @@ def add_linear_coded(codes, block, trees, terms, tree, start, stop, out):
         some = codes[:, top : top + n]
         traverse(trees.packed_nodes, trees.set_number, trees.sets, some, at, n, trees.depth[tree])
         for i in range(n):
-            out[top + i] += _value_at(block[top + i], at[i], trees.value[at[i]], terms)
+            out[top + i] += _value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
 
 
 @kernel
@@ -363,4 +389,4 @@ def add_linear_predictions(block, bins, trees, thresholds, terms, chosen, out, f
             find_block_leaves(trees, tree, thresholds, values, codes, bits, at, n, few)
             target = out[trees.output[tree], first_row + top : first_row + top + n]
             for i in range(n):
-                target[i] += _value_at(block[top + i], at[i], trees.value[at[i]], terms)
+                target[i] += _value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
