@@ -18,8 +18,9 @@ from hedgerow.forest import Forest
 from hedgerow.io import ModelFileError, save
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.io.parameters import LEFT_OUT
-from hedgerow.io.trees import BINS, FOREST, USER_EDGES
+from hedgerow.io.trees import BINS, FOREST, LINEAR, USER_EDGES
 from hedgerow.kernels.cpu.forest import add_predictions
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.losses import Huber
 from model_cases import changed, classifier, fitted, numbers, regressor, small
 
@@ -152,8 +153,9 @@ def test_loaded_model_compiles_no_other_kernel():
 
 
 def test_layout_lists_every_array_of_bins_and_forest():
-    for kind, table in ((Bins, BINS), (Forest, FOREST)):
-        names = {field.name for field in fields(kind)} - {"sources"}  # written only if columns are repeated
+    optional = {"sources", "linear"}  # written only if columns are repeated, and if leaves are linear
+    for kind, table in ((Bins, BINS), (Forest, FOREST), (LinearTerms, LINEAR)):
+        names = {field.name for field in fields(kind)} - optional
         assert names == {field.attribute for field in table.values()}
 
 

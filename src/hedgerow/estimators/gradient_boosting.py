@@ -408,6 +408,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     l1_regularization, l2_regularization : float (l2: or "auto")
         Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
         influence the choice of splits.
+    linear_leaves : bool
+        Leaves hold linear functions instead of constants; see Notes. Needs rows in memory, and excludes
+        `monotonic_cst`, `drop_rate`, `max_leaf_step`, `newton=False`, other estimators, and losses with a
+        line search.
+    linear_l2 : float
+        Penalty of the slopes of linear leaves, per standard deviation of the column in the leaf; compared to
+        the sum of hessians of the leaf, as `l2_regularization`.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample, colsample_bytree, max_features : float or "auto"
@@ -503,6 +510,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
     pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
 
+    With `linear_leaves`, trees are grown as without. Then each leaf gets a linear function of up to eight
+    numeric columns, the deepest ones of its path, one for every five rows at most: its constant value, plus
+    slopes times the columns less their means in the leaf (Shi, Li and Li 2019). The slopes minimise the
+    same objective as the values, ``sum(g * f + h * f**2 / 2)``, plus ``linear_l2 / 2`` times the sum of
+    squares of the slopes of standardised columns. Values beyond the range of the training rows in the leaf
+    count as the end of the range, missing ones as the mean. `apply` and importances are those of the splits.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -535,7 +549,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         linear_leaves: bool = False,
-        linear_l2: float = 1.0,
+        linear_l2: float = 10.0,
         max_bins: int = 255,
         sampling: str = "uniform",
         subsample: float | str = "auto",
@@ -600,6 +614,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         As in `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
+    linear_leaves, linear_l2
+        As in `GradientBoostingClassifier`.
     max_bins, sampling, subsample, bagging_temperature, colsample_bytree, max_features
         As in `GradientBoostingClassifier`.
     random_strength, n_folds
@@ -652,7 +668,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
         linear_leaves: bool = False,
-        linear_l2: float = 1.0,
+        linear_l2: float = 10.0,
         max_bins: int = 255,
         sampling: str = "uniform",
         subsample: float | str = "auto",
