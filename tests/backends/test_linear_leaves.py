@@ -127,6 +127,24 @@ def test_python_bodies_compute_the_same_terms():
         assert array.tobytes() == python[name].tobytes(), name
 
 
+@pytest.mark.parametrize("options", [{}, {"growth_policy": "symmetric", "max_depth": 3}, {"subsample": 0.7}])
+def test_python_bodies_predict_the_same(options):
+    def case():
+        X, y = numbers(150)
+        X[:, 2] = np.round(X[:, 2])
+        few = {**FEW, "n_estimators": 2, "categorical_features": [2], **options}
+        model = REGRESSOR(**few).fit(with_missing(X), y)
+        return (
+            model._raw(with_missing(X)),
+            model._raw(X[:5].astype(np.float32)),
+            model.model_.forest.linear.slope,
+        )
+
+    compiled, python = both_ways(case)
+    assert len(compiled[2]) > 3
+    assert [array.tobytes() for array in compiled] == [array.tobytes() for array in python]
+
+
 def test_terms_do_not_depend_on_threads_or_the_order_of_rows():
     one, two = (grown_arrays(n=20_000, n_threads=n) for n in (1, 3))
     assert all(array.tobytes() == two[name].tobytes() for name, array in one.items())
