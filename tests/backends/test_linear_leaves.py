@@ -171,7 +171,7 @@ def test_combinations_of_columns_are_left_out_without_a_ridge():
 def test_linear_targets_need_few_trees():
     X = np.random.default_rng(0).normal(size=(600, 4))
     y = X @ [3.0, -2.0, 1.0, 0.5]
-    few = {"n_estimators": 15, "learning_rate": 0.3}
+    few = {"n_estimators": 15, "learning_rate": 0.3, "linear_l2": 0.1}
     constant, linear = (
         REGRESSOR(linear_leaves=chosen, **few).fit(X[:300], y[:300]).score(X[300:], y[300:])
         for chosen in (False, True)
