@@ -20,6 +20,9 @@ wins      the fraction of tables on which a library has a lower loss than CatBoo
 excess    log2 of the loss relative to the lowest on the table; mean over tables
 Elo       from all pairs of libraries and tables by the Bradley-Terry model, 1000 for the mean
 seconds   of all fits and predictions
+
+With `--baseline NAME` it prints instead log2 of the loss relative to that of one contender: the mean over
+tables with its standard error, for all tables, those of few and of many rows, classes and numbers.
 """
 
 import argparse
@@ -28,8 +31,8 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,208 +41,51 @@ import pandas as pd
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
+import accuracy_contenders
+from accuracy_contenders import CONTENDERS, make_contender
 from accuracy_tables import CASES, Case
 from hedgerow.text_table import format_table
 
-THREADS = 2
 TEST_FRACTION = 0.25
 REFERENCE = "CatBoost"
+FEW_ROWS = 3_000
 _FLOOR = 1e-15  # of a predicted probability
-
-Fit = Callable[[pd.DataFrame, Any], Any]
-
-
-# --- contenders
-
-
-def _hedgerow(case: Case, seed: int, **parameters: Any) -> Any:
-    import hedgerow
-
-    kind = {
-        "classification": hedgerow.GradientBoostingClassifier,
-        "regression": hedgerow.GradientBoostingRegressor,
-    }
-    return kind[case.task](random_state=seed, n_jobs=THREADS, **parameters)
-
-
-def _lightgbm(case: Case, seed: int, **parameters: Any) -> Any:
-    import lightgbm
-
-    kind = lightgbm.LGBMClassifier if case.task == "classification" else lightgbm.LGBMRegressor
-    return kind(random_state=seed, n_jobs=THREADS, verbose=-1, **parameters)
-
-
-def _xgboost(case: Case, seed: int, **parameters: Any) -> Any:
-    import xgboost
-
-    kind = xgboost.XGBClassifier if case.task == "classification" else xgboost.XGBRegressor
-    return kind(random_state=seed, n_jobs=THREADS, enable_categorical=True, **parameters)
-
-
-class _HistogramBoosting:
-    """scikit-learn's histogram boosting; it accepts up to 255 categories, columns of more become numbers."""
-
-    def __init__(self, case: Case, seed: int, **parameters: Any) -> None:
-        from sklearn import ensemble
-
-        kind = {
-            "classification": ensemble.HistGradientBoostingClassifier,
-            "regression": ensemble.HistGradientBoostingRegressor,
-        }
-        self.model = kind[case.task](random_state=seed, categorical_features="from_dtype", **parameters)
-
-    def fit(self, X: pd.DataFrame, y: Any) -> "_HistogramBoosting":
-        kinds = {name: X[name].dtype for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)}
-        self.many = [name for name, kind in kinds.items() if len(kind.categories) > 255]
-        self.model.fit(self._numbers(X), y)
-        return self
-
-    def _numbers(self, X: pd.DataFrame) -> pd.DataFrame:
-        return X.assign(**{name: X[name].cat.codes for name in self.many})
-
-    def predict(self, X: pd.DataFrame) -> Any:
-        return self.model.predict(self._numbers(X))
-
-    def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self.model.predict_proba(self._numbers(X))
-
-
-class _CatBoost:
-    """CatBoost with the columns of categories as texts, as it requires."""
-
-    def __init__(self, case: Case, seed: int, **parameters: Any) -> None:
-        import catboost
-
-        kind = catboost.CatBoostClassifier if case.task == "classification" else catboost.CatBoostRegressor
-        self.model = kind(
-            random_seed=seed, thread_count=THREADS, verbose=False, allow_writing_files=False, **parameters
-        )
-
-    def fit(self, X: pd.DataFrame, y: Any, eval_set: Any = None) -> "_CatBoost":
-        self.categories = [name for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)]
-        if eval_set is not None:
-            eval_set = self._texts(eval_set[0]), eval_set[1]
-        self.model.fit(self._texts(X), y, cat_features=self.categories, eval_set=eval_set)
-        return self
-
-    def _texts(self, X: pd.DataFrame) -> pd.DataFrame:
-        return X.assign(
-            **{name: X[name].astype(object).fillna("missing").astype(str) for name in self.categories}
-        )
-
-    def predict(self, X: pd.DataFrame) -> Any:
-        return self.model.predict(self._texts(X))
-
-    def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self.model.predict_proba(self._texts(X))
-
-
-# The meta-tuned defaults of Holzmueller, Grinsztajn and Steinwart (2024), "Better by default", as pytabkit
-# has them. They stop early: after 300 rounds without a better loss of a fifth of the training rows.
-_TUNED: dict[str, dict[str, dict[str, Any]]] = {
-    "LightGBM": {
-        "classification": {
-            "n_estimators": 1000, "learning_rate": 0.04, "num_leaves": 50, "subsample": 0.75,
-            "subsample_freq": 1, "min_child_samples": 40, "min_child_weight": 1e-7,
-        },
-        "regression": {
-            "n_estimators": 1000, "learning_rate": 0.05, "num_leaves": 100, "subsample": 0.7,
-            "subsample_freq": 1, "min_child_samples": 3, "min_child_weight": 1e-7,
-        },
-    },
-    "XGBoost": {
-        "classification": {
-            "n_estimators": 1000, "learning_rate": 0.08, "max_depth": 6, "min_child_weight": 5e-6,
-            "subsample": 0.65, "colsample_bylevel": 0.9, "reg_lambda": 0.0,
-        },
-        "regression": {
-            "n_estimators": 1000, "learning_rate": 0.05, "max_depth": 9, "min_child_weight": 2.0,
-            "subsample": 0.7, "reg_lambda": 0.0,
-        },
-    },
-    "CatBoost": {
-        "classification": {
-            "iterations": 1000, "learning_rate": 0.08, "depth": 7, "l2_leaf_reg": 1e-5,
-            "random_strength": 0.8, "one_hot_max_size": 15, "leaf_estimation_iterations": 1,
-            "boosting_type": "Plain", "bootstrap_type": "Bernoulli", "subsample": 0.9,
-        },
-        "regression": {
-            "iterations": 1000, "learning_rate": 0.09, "depth": 9, "l2_leaf_reg": 1e-5,
-            "random_strength": 0.0, "one_hot_max_size": 20, "leaf_estimation_iterations": 20,
-            "boosting_type": "Plain", "bootstrap_type": "Bernoulli", "subsample": 0.9,
-        },
-    },
-}  # fmt: skip
-_TUNED_PATIENCE, _TUNED_VALIDATION = 300, 0.2
-
-
-class _Tuned:
-    """A library with its tuned defaults, which end a fit by a fifth of the rows."""
-
-    def __init__(self, library: str, case: Case, seed: int) -> None:
-        self.library, self.case, self.seed = library, case, seed
-        self.parameters = _TUNED[library][case.task]
-
-    def fit(self, X: pd.DataFrame, y: Any) -> "_Tuned":
-        strata = y if self.case.task == "classification" else None
-        X_fit, X_valid, y_fit, y_valid = train_test_split(
-            X, y, test_size=_TUNED_VALIDATION, random_state=self.seed, stratify=strata
-        )
-        if self.library == "CatBoost":
-            self.model = _CatBoost(
-                self.case, self.seed, early_stopping_rounds=_TUNED_PATIENCE, **self.parameters
-            )
-            self.model.fit(X_fit, y_fit, eval_set=(X_valid, y_valid))
-        elif self.library == "XGBoost":
-            self.model = _xgboost(
-                self.case, self.seed, early_stopping_rounds=_TUNED_PATIENCE, **self.parameters
-            )
-            self.model.fit(X_fit, y_fit, eval_set=[(X_valid, y_valid)], verbose=False)
-        else:
-            import lightgbm
-
-            stop = lightgbm.early_stopping(_TUNED_PATIENCE, verbose=False)
-            self.model = _lightgbm(self.case, self.seed, **self.parameters)
-            self.model.fit(X_fit, y_fit, eval_set=[(X_valid, y_valid)], callbacks=[stop])
-        return self
-
-    def predict(self, X: pd.DataFrame) -> Any:
-        return self.model.predict(X)
-
-    def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self.model.predict_proba(X)
-
-
-CONTENDERS: dict[str, Callable[..., Any]] = {
-    "Hedgerow": _hedgerow,
-    "CatBoost": _CatBoost,
-    "LightGBM": _lightgbm,
-    "XGBoost": _xgboost,
-    "HistGradientBoosting": _HistogramBoosting,
-    **{f"{library} tuned": partial(_Tuned, library) for library in _TUNED},
-}
-
-
-def make_contender(name: str, case: Case, seed: int) -> Any:
-    """Make the estimator of a contender: a name, or a name and parameters as a JSON object."""
-    library, brace, rest = name.partition("{")
-    parameters = json.loads(brace + rest) if brace else {}
-    return CONTENDERS[library.strip()](case, seed, **parameters)
-
 
 # --- one fit
 
 
-def split(case: Case, repeat: int) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
-    """Return the training and test rows of a repeat; classes are numbers."""
-    X, y = case.load()
+def split(
+    case: Case, repeat: int, max_rows: int | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
+    """Return the training and test rows of a repeat, of at most `max_rows` rows; classes are numbers."""
+    X, y = _load_table(case)
     strata = None
     if case.task == "classification":
         y = pd.Series(pd.factorize(y, sort=True)[0], index=X.index)
         kept = y.map(y.value_counts()) >= 8  # a class must be in both parts
         X, y = X[kept].reset_index(drop=True), pd.Series(pd.factorize(y[kept], sort=True)[0])
         strata = y
-    return tuple(train_test_split(X, y, test_size=TEST_FRACTION, random_state=repeat, stratify=strata))
+    sizes: dict[str, Any] = {"test_size": TEST_FRACTION}
+    if max_rows is not None and len(y) > max_rows:
+        n_test = round(TEST_FRACTION * max_rows)
+        sizes = {"test_size": n_test, "train_size": max_rows - n_test}
+    return tuple(train_test_split(X, y, random_state=repeat, stratify=strata, **sizes))
+
+
+@cache
+def _load_table(case: Case) -> tuple[pd.DataFrame, pd.Series]:
+    return case.load()
+
+
+def test_loss(model: Any, task: str, X_test: pd.DataFrame, y_test: Any) -> float:
+    """Return the log-loss or the mean squared error of a fitted model."""
+    if task == "regression":
+        return float(
+            np.mean((y_test.to_numpy() - np.asarray(model.predict(X_test), np.float64).ravel()) ** 2)
+        )
+    predicted = np.clip(np.asarray(model.predict_proba(X_test), np.float64), _FLOOR, 1.0)
+    predicted /= predicted.sum(axis=1, keepdims=True)
+    return float(log_loss(y_test, predicted, labels=np.arange(predicted.shape[1])))
 
 
 def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
@@ -250,17 +96,8 @@ def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
         warnings.simplefilter("ignore")
         model = make_contender(name, case, repeat).fit(X_train, y_train)
         fitted = time.perf_counter()
-        if case.task == "classification":
-            predicted = np.clip(np.asarray(model.predict_proba(X_test), np.float64), _FLOOR, 1.0)
-            predicted /= predicted.sum(axis=1, keepdims=True)
-        else:
-            predicted = np.asarray(model.predict(X_test), np.float64).reshape(-1)
-    end = time.perf_counter()
-    if case.task == "classification":
-        loss = float(log_loss(y_test, predicted, labels=np.arange(predicted.shape[1])))
-    else:
-        loss = float(np.mean((y_test.to_numpy() - predicted) ** 2))
-    return {"loss": loss, "fit": fitted - start, "predict": end - fitted}
+        loss = test_loss(model, case.task, X_test, y_test)
+    return {"loss": loss, "fit": fitted - start, "predict": time.perf_counter() - fitted}
 
 
 # --- runs
@@ -268,8 +105,7 @@ def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
 
 def run(options: argparse.Namespace) -> None:
     """Measure what the file does not have yet."""
-    global THREADS  # noqa: PLW0603 - of all contenders
-    THREADS = options.threads
+    accuracy_contenders.THREADS = options.threads
     path = Path(options.out)
     runs = json.loads(path.read_text()) if path.exists() else {}
     names = options.contender or list(CONTENDERS)
@@ -326,7 +162,10 @@ def report(options: argparse.Namespace) -> None:
     tables = [table for table in sorted(chosen) if all((name, table) in losses for name in names)]
     means = np.array([[np.mean(losses[name, table]) for name in names] for table in tables])
     print(f"{len(tables)} tables, {min(map(len, losses.values()))} repeats or more\n")
-    print(_summary(names, tables, means, seconds))
+    if options.baseline:
+        print(_relative(names, tables, means, names.index(options.baseline)))
+    else:
+        print(_summary(names, tables, means, seconds))
     if options.by_table:
         rows = [[table, *(f"{value:.5g}" for value in row)] for table, row in zip(tables, means, strict=True)]
         print(format_table(["table", *names], rows))
@@ -351,6 +190,29 @@ def _summary(
     return format_table(
         ["library", "rank", f"wins over {names[reference]}", "excess", "Elo", "seconds"], rows
     )
+
+
+def _relative(names: list[str], tables: list[str], means: np.ndarray, baseline: int) -> str:
+    """Return a table of log2 of losses relative to those of a baseline, by kind of table."""
+    cases = {case.name: case for case in CASES}
+    is_small = np.array([len(cases[table].load()[1]) < FEW_ROWS for table in tables])
+    of_classes = np.array([cases[table].task == "classification" for table in tables])
+    groups = {
+        "all": np.ones(len(tables), bool), f"< {FEW_ROWS:,} rows": is_small, "more": ~is_small,
+        "classes": of_classes, "numbers": ~of_classes,
+    }  # fmt: skip
+    rows = []
+    for i, name in enumerate(names):
+        ratio = np.log2(means[:, i] / means[:, baseline])
+        cells = [
+            f"{ratio[own].mean():+.4f} ± {ratio[own].std(ddof=1) / math.sqrt(own.sum()):.4f}"
+            if own.sum() > 1
+            else ""
+            for own in groups.values()
+        ]
+        rows.append([name, *cells, f"{np.sum(ratio < 0)} of {len(tables)}"])
+    titles = [f"{title} ({own.sum()})" for title, own in groups.items()]
+    return format_table(["contender", *titles, "lower"], rows)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -387,11 +249,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--contender", action="append", help="a name, with JSON parameters if wanted")
         if name == "run":
             command.add_argument("--repeats", type=int, default=3)
-            command.add_argument("--threads", type=int, default=THREADS)
+            command.add_argument("--threads", type=int, default=accuracy_contenders.THREADS)
             command.add_argument("--out", required=True)
         else:
             command.add_argument("files", nargs="+")
             command.add_argument("--by-table", action="store_true")
+            command.add_argument("--baseline", metavar="NAME", help="a contender of the files")
     options = parser.parse_args(arguments)
     with contextlib.suppress(BrokenPipeError):
         options.action(options)

@@ -23,10 +23,9 @@ from rich.table import Table
 
 from accuracy_tables import CASES, Case
 from hedgerow.selection import AUTO, choosing, hold_out, take_rows
-from hedgerow.selection.final_choice import _try_ensemble
-from hedgerow.selection.final_fit import fit_ensemble, fit_final
-from hedgerow.selection.fit_limits import FitLimits
-from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.final_fit import _try_ensemble, fit_ensemble, fit_final
+from hedgerow.selection.limits import FitLimits
+from hedgerow.selection.method_options import MethodOptions
 from hedgerow.selection.methods import usable_methods
 from hedgerow.selection.metrics import find_metric
 from hedgerow.selection.predictions import predict_rows
@@ -40,7 +39,7 @@ def evaluate(case: Case, budget: float | None, seed: int) -> dict[str, Any] | No
     X, y = case.load()
     labels = y.to_numpy()
     train, test = hold_out(labels, case.task, 0.3, seed)
-    options = FitOptions()
+    options = MethodOptions()
     data = choosing._training_data(take_rows(X, train), labels[train], case.task, options, "choose")  # noqa: SLF001
     metric = find_metric(None, case.task, data.n_classes)
     names = [one.name for one in usable_methods(AUTO, case.task, data.n_classes)[0]]

@@ -114,6 +114,8 @@ def tree_parameters(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
         "sampling by gradients": {"sampling": "gradient"},
         "Bayesian sampling": {"sampling": "bayesian", "subsample": 0.7},
         "dropped rounds": {"drop_rate": 0.3},
+        "smoothed paths": {"path_smooth": 5.0},
+        "leaf values by fold": {"leaf_value_folds": 3},
         "target statistics": categories,
         "linear leaves": {"linear_leaves": True, "categorical_features": [3]},
         "folds": {"n_folds": 4, "early_stopping": True, **categories},

@@ -25,6 +25,10 @@ from forest_peers import FORESTS
 from peers import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
+AUC_NOTE = (
+    "An AUC is the mean over {} samples; in brackets is the mean difference to Hedgerow's on the same "
+    "samples, ± its standard error."
+)
 README, MEASURED = ROOT / "README.md", ROOT / "docs" / "measured.md"
 MARKS = ("<!-- table by make table -->", "<!-- end of table -->")
 HEADER = ("work", "peer", "its time", "Hedgerow", "times faster", "its quality", "Hedgerow")
@@ -52,7 +56,7 @@ def gradient_rows(quick: bool, log: Console) -> list[Row]:
     """Compare gradient boosting with all peers."""
     rows = 20_000 if quick else 1_000_000
     size = gradient_boosting.Size("simulated", rows, rows // 5, 31, 100, 2)
-    measured = gradient_boosting.measure_all(size, list(LIBRARIES), 2 if quick else 5, log)
+    measured = gradient_boosting.measure_all(size, list(LIBRARIES), samples(quick), log)
     ours = measured["hedgerow"]
     work = f"gradient boosting, {rows:,} × 28, 100 rounds of 31 leaves"
     return [
@@ -61,16 +65,22 @@ def gradient_rows(quick: bool, log: Console) -> list[Row]:
             LIBRARIES[name].name,
             figures["fit_s"],
             ours["fit_s"],
-            (f"AUC {auc(figures)}", auc(ours)),
+            (f"AUC {auc(figures)}", f"{ours['auc']:.4f}"),
         )
         for name, figures in measured.items()
         if name != "hedgerow" and figures
     ]
 
 
+def samples(quick: bool) -> int:
+    """Return the number of samples that gradient boosting is measured on."""
+    return 2 if quick else 5
+
+
 def auc(figures: dict[str, float]) -> str:
-    """Format the mean AUC over seeds and its standard error."""
-    return gradient_boosting.mean_and_error(figures, "auc", digits=4)
+    """Format the mean AUC, and its mean difference to Hedgerow's with the standard error."""
+    difference = gradient_boosting.mean_and_error(figures, "auc_gained", signed=True, digits=4)
+    return f"{figures['auc']:.4f} ({difference})"
 
 
 def adaboost_rows(quick: bool, log: Console) -> list[Row]:
@@ -152,12 +162,13 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def insert(page: str, table: str) -> str:
+def insert(page: str, table: str, marks: tuple[str, str] = MARKS) -> str:
     """Return the page with the table between its markers."""
-    pattern = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
+    first, last = marks
+    pattern = re.compile(f"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
     if not pattern.search(page):
-        raise ValueError(f"the page has no markers for the table: {MARKS[0]} ... {MARKS[1]}")
-    return pattern.sub(lambda _: f"{MARKS[0]}\n\n{table}\n\n{MARKS[1]}", page)
+        raise ValueError(f"the page has no markers for the table: {first} ... {last}")
+    return pattern.sub(lambda _: f"{first}\n\n{table}\n\n{last}", page)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -174,10 +185,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *cascade_rows(options.quick),
     ]
     machine = f"{gradient_boosting.machine()}."
-    print(f"{markdown(rows)}\n\n{machine}")
+    note = AUC_NOTE.format(samples(options.quick))
+    print(f"{markdown(rows)}\n\n{note}\n\n{machine}")
     if options.write:
         for path, shown in ((README, shortened(rows)), (MEASURED, rows)):
-            page = insert(path.read_text(encoding="utf-8"), f"{markdown(shown)}\n\n{machine}")
+            text = f"{markdown(shown)}\n\n{note}\n\n{machine}"
+            page = insert(path.read_text(encoding="utf-8"), text)
             path.write_text(page, encoding="utf-8")
     return 0
 

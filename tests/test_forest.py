@@ -162,7 +162,7 @@ def test_grown_trees_and_their_forest_give_the_same_scores(model):
     scores = np.zeros(len(X))
     for nodes in model.grown:
         for start, stop in ((0, 90), (90, 500)):
-            add_tree(codes, nodes, start, stop, scores)
+            add_tree(codes, nodes, scores, start, stop)
     assert scores.tobytes() == model.scores(X).tobytes()
 
 

@@ -20,7 +20,7 @@ def test_text_columns_are_wrapped_and_numbers_are_not():
 
 @pytest.mark.parametrize("width", [25, 40, 200])
 def test_lines_of_a_page_are_not_wider_than_the_page(width):
-    page = format_page(["word " * 30], ["name", "n"], [["some words here", "12"]], width=width)
+    page = format_page(["word " * 30], ["name", "n"], [["some words here", "12"]], [0, 1], [0], width)
     assert max(map(display_width, page.splitlines())) <= width
     assert page.replace("\n", " ").count("word ") == 30
 

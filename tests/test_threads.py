@@ -82,9 +82,11 @@ def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_threads):
     def visit(start, stop):
         seen[start:stop] += 1
         sizes.append(stop - start)
+        return start, stop
 
     with Team(n_threads, chunk_rows=7) as team:
-        team.over_rows(n_rows, visit)
+        chunks = team.over_rows(n_rows, visit)
+    assert chunks == [(start, min(start + 7, n_rows)) for start in range(0, max(1, n_rows), 7)]
     assert (seen == 1).all()
     assert max(sizes) <= 7
     seen[:] = 0

@@ -10,7 +10,8 @@ from hedgerow import estimators
 from hedgerow.optional import lazy_names
 
 if TYPE_CHECKING:
-    from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
+    from hedgerow.boosting.callbacks import Round, TimeLimit
+    from hedgerow.boosting.loop import EarlyStopping
     from hedgerow.estimators import (  # noqa: F401 - the site needs each name; __all__ has them below
         AdaBoostClassifier,
         AdaBoostRegressor,
@@ -53,7 +54,8 @@ __all__ += estimators.__all__
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "hedgerow.boosting.callbacks": ["EarlyStopping", "Round", "TimeLimit"],
+        "hedgerow.boosting.callbacks": ["Round", "TimeLimit"],
+        "hedgerow.boosting.loop": ["EarlyStopping"],
         "hedgerow.estimators": estimators.__all__,
         "hedgerow.estimators.checkpoint": ["Checkpoint"],
         "hedgerow.io": ["ModelFileError", "load", "load_card", "load_certificate", "save"],

@@ -56,8 +56,14 @@ class FitSize:
     is_remote : bool
         Whether other processes hold the rows.
     codes_in_memory : callable or None
-        For a table in files: the function from the number of bytes of codes to the number of them that are
-        in memory, not in a file.
+        For a table in files: the function from the number of bytes of codes, and of copies of them, to the
+        number of bytes that are in memory, not in a file.
+    is_central : bool
+        Whether scores, gradients and statistics of remote rows are in this process.
+    is_weighted : bool
+        Whether this process multiplies gradients by factors of the rows, in every round.
+    n_coded : int
+        Columns of the table that are coded by target statistics.
     """
 
     name: str
@@ -69,12 +75,14 @@ class FitSize:
     n_evaluated: int = 0
     n_held_out: int = 0
     n_folds: int = 1
-    codes_of_folds: bool = False  # every fold has codes of its own
     linear_leaves: bool = False  # the values of all rows are used, not only their codes
     n_rounds: int = 1
     is_copied: bool = False
     is_remote: bool = False
-    codes_in_memory: Callable[[int], int] | None = None
+    codes_in_memory: Callable[[int, int], int] | None = None
+    is_central: bool = False
+    is_weighted: bool = False
+    n_coded: int = 0
 
     @classmethod
     def of(cls, table: Table, name: str, **more: Any) -> "FitSize":
@@ -101,13 +109,14 @@ class FitSize:
         """Rounds whose trees are counted."""
         return min(self.n_rounds, _MAX_ROUNDS)
 
-    def in_this_process(self, estimate: dict[str, int], codes: int) -> dict[str, int]:
+    def in_this_process(self, estimate: dict[str, int], codes: int, n_copies: int = 1) -> dict[str, int]:
         """Return the entries that this process holds; codes : bytes of the codes in the layout of shards."""
         if not self.is_remote:
             return estimate
         if self.codes_in_memory is None:
-            return {name: size for name, size in estimate.items() if name not in _WITH_ROWS}
-        return estimate | {"codes": self.codes_in_memory(codes)}
+            others = ("codes",) if self.is_central else _WITH_ROWS
+            return {name: size for name, size in estimate.items() if name not in others}
+        return estimate | {"codes": self.codes_in_memory(codes, n_copies)}
 
     def or_encoding(self, estimate: dict[str, int], width: int = 1) -> dict[str, int]:
         """Return the larger of two estimates: of the loop, and of encoding the table block by block."""
@@ -154,7 +163,12 @@ def estimate_gradient_boosting(
                  288 bytes a leaf in the trees
 
     With folds, everything except the codes is multiplied by the number of folds; with target statistics, the
-    codes too.
+    codes too. Further entries:
+
+    row factors  32 n: of sampling by gradients or with Bayesian weights
+    statistics   of targets: 4 n S for the categories of S columns, 64 n while codes are computed, and K n S
+                 for the codes that are sent to shards, with those of earlier folds
+    leaves       40 n, of remote rows whose scores are in this process: their leaves, and their order
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
@@ -171,7 +185,7 @@ def estimate_gradient_boosting(
         "nodes": 2 * n_leaves * (NODE.itemsize + 16),
         "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
     }
-    n_codes = 1 if not size.codes_of_folds else size.n_folds
+    n_codes = size.n_folds if size.n_coded else 1
     estimate = {
         name: bytes_ * (n_codes if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
     }
@@ -180,10 +194,19 @@ def estimate_gradient_boosting(
         n_held_out = n if size.n_folds > 1 else size.n_held_out
         estimate["values"] = 8 * n_columns * (n_copied + n_held_out)
         estimate["trees"] += size.n_counted_rounds * size.n_folds * n_outputs * n_leaves * _TERMS_BYTES
+    if size.is_weighted:
+        estimate["row factors"] = 32 * n
+    if size.n_coded:
+        estimate["target statistics"] = (4 * size.n_coded + 64) * n
     estimate = size.or_encoding(estimate)
-    if size.is_remote:  # shards hold packed statistics only, for most losses
+    if size.is_remote and size.n_coded:
+        n_kept = size.n_folds if size.codes_in_memory is None else 1  # workers may have to receive them again
+        estimate["target statistics"] += n_outputs * size.n_coded * n * n_kept
+    if size.is_central:
+        estimate["leaves"] = 40 * n
+    elif size.is_remote:  # shards hold packed statistics only
         estimate |= {"gradients": 0, "statistics": 8 * n_outputs * n}
-    return size.in_this_process(estimate, n * stride)
+    return size.in_this_process(estimate, n * stride, n_codes)
 
 
 def estimate_members(size: FitSize, *, evaluates: bool = False) -> dict[str, int]:

@@ -15,7 +15,7 @@ import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -173,7 +173,7 @@ class JsonChecker:
 
     # --- dataclasses
 
-    def read(self, kind: type[Record], content: Any, what: str, **given: Any) -> Record:
+    def read(self, kind: type[Record], content: Any, what: str, **extra_fields: Any) -> Record:
         """Return the dataclass that `to_plain` has written; its types define what a field may hold.
 
         Parameters
@@ -183,10 +183,10 @@ class JsonChecker:
             possibly with `Limits`. If it has a method `check_stored`, that is called; it raises ValueError
             for values that contradict each other.
         content : dict
-            It must have all fields except those that are `given`, and no others.
+            It must have all fields except the extra ones, and no others.
         what : str
             For messages.
-        **given
+        **extra_fields
             Values of fields that are not in the content.
 
         Examples
@@ -201,19 +201,19 @@ class JsonChecker:
         Traceback (most recent call last):
         ValueError: the point: place[1] must be a finite number; got '2'
         """
-        return self._read(kind, content, what, ": ", given)
+        return self._read(kind, content, what, ": ", extra_fields)
 
     def _read(
-        self, kind: type[Record], content: Any, path: str, separator: str, given: Mapping[str, Any]
+        self, kind: type[Record], content: Any, path: str, separator: str, extra_fields: Mapping[str, Any]
     ) -> Record:
-        names = [field.name for field in fields(kind) if field.name not in given]  # type: ignore[arg-type]
+        names = [field.name for field in fields(kind) if field.name not in extra_fields]  # type: ignore[arg-type]
         self.fields(content, names, path)
         types = get_type_hints(kind, include_extras=True)
         values = {
             name: self._value(types[name], content[name], f"{path}{separator}{name}", Limits())
             for name in names
         }
-        record = kind(**values, **given)
+        record = kind(**values, **extra_fields)
         if hasattr(record, "check_stored"):
             record.check_stored()
         return record
@@ -309,6 +309,36 @@ class JsonChecker:
             }
         kind = "" if isinstance(value, int | float) else f", a {type(value).__name__}"
         raise self.error(f"{path} is {reprlib.repr(value)}{kind}; allowed are {_PLAIN}")
+
+
+class StoredRecord:
+    """A dataclass that is stored in files as JSON of its fields; messages name its class."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as numbers, texts, lists and dicts, ready for JSON."""
+        content: dict[str, Any] = to_plain(self)
+        return content
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """Read the result of `to_dict`; every value is checked.
+
+        Parameters
+        ----------
+        content : dict
+            Possibly from an untrusted file.
+
+        Returns
+        -------
+        record
+            Equal to the stored one.
+
+        Raises
+        ------
+        ValueError
+            In one line, if a value is not one that `to_dict` returns.
+        """
+        return JsonChecker().read(cls, content, f"the {cls.__name__.lower()}")
 
 
 def to_plain(record: Any) -> Any:

@@ -11,36 +11,49 @@ _TINY, _HUGE = 1e-5, 1e15  # numbers outside have an exponent
 _MORE_DECIMALS = 2  # of a column with a smaller error
 
 
-def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], width: int) -> list[int]:
-    """Return the leading columns that fit a page, at least two; each is a head and its values.
+def listed(texts: Sequence[str], most: int, noun: str = "", separator: str = ", ", end: str = " and") -> str:
+    """Join some texts, and count those beyond `most`.
 
-    The caller lists the most important ones first; those in `wrapped` hold text and may be narrow.
-
-    >>> fitting_columns([["method", "a forest"], ["log-loss", "0.1"], ["accuracy", "0.95"]], [], 24)
-    [0, 1]
+    >>> listed(["a", "b", "c"], 2), listed(["a", "b", "c"], 1, " columns", end=", and")
+    ('a, b and 1 more', 'a, and 2 more columns')
     """
-    columns_that_fit: list[int] = []
-    used = 1
-    for number, texts in enumerate(columns):
-        widest = max(map(display_width, texts))
-        used += _GAP + (min(widest, _MIN_WIDTH) if number in wrapped else widest)
-        if used > width and number > 1:
-            break
-        columns_that_fit.append(number)
-    return columns_that_fit
+    more = len(texts) - most
+    return separator.join(texts[:most]) + (f"{end} {more} more{noun}" if more > 0 else "")
 
 
 def format_page(
     paragraphs: Sequence[str],
     heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    left: Sequence[int] = (0,),
+    rows: Sequence[Sequence[str]],
+    order: Sequence[int],
+    text: Sequence[int],
     width: int = WIDTH,
 ) -> str:
-    """Format paragraphs followed by a table; see `format_table`."""
+    """Format paragraphs followed by the columns of a table that fit a page, at least two; see `format_table`.
+
+    `order` lists the columns by importance; `text` names those that hold text, which may be narrow.
+
+    >>> rows = [["a forest", "0.1", "0.95"]]
+    >>> print(format_page(["Scores."], ["method", "log-loss", "accuracy"], rows, [0, 2, 1], [0], 24))
+    Scores.
+    <BLANKLINE>
+     method     accuracy
+     ───────────────────
+     a forest       0.95
+    """
+    shown, used = list[int](), 1
+    for column in order:
+        widest = max(display_width(row[column]) for row in (heads, *rows))
+        used += _GAP + (min(widest, _MIN_WIDTH) if column in text and column > 0 else widest)
+        if used > width and len(shown) > 1:
+            break
+        shown.append(column)
+    shown.sort()
     width = max(width, 20)
     lines = [line for paragraph in paragraphs for line in wrap(paragraph, width)]
-    return "\n".join([*lines, "", format_table(heads, rows, left, width)])
+    left = [number for number, column in enumerate(shown) if column in text]
+    body = [[row[column] for column in shown] for row in (heads, *rows)]
+    return "\n".join([*lines, "", format_table(body[0], body[1:], left, width)])
 
 
 def format_table(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 CHUNK_ROWS = 65_536  # rows that a thread processes at a time, and the block of every floating-point sum
 _BLOCK_BYTES = 64_000_000  # of a block of rows as float64
+Result = TypeVar("Result")
 _LIMIT = "NUMBA_NUM_THREADS"  # set by users of Numba, and by joblib for its worker processes
 
 
@@ -89,13 +90,10 @@ class Team:
     Examples
     --------
     >>> import numpy as np
-    >>> values = np.zeros(10)
-    >>> def fill(start, stop):
-    ...     values[start:stop] = np.arange(start, stop)
-    >>> with Team(2, chunk_rows=3) as team:
-    ...     team.over_rows(10, fill)
-    >>> int(values.sum())
-    45
+    >>> values = np.arange(10)
+    >>> with Team(2, chunk_rows=4) as team:
+    ...     team.over_rows(10, lambda start, stop: int(values[start:stop].sum()))
+    [6, 22, 17]
     """
 
     def __init__(self, n_threads: int, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -156,23 +154,27 @@ class Team:
             if errors:
                 raise errors[0]
 
-    def over_rows(self, n_rows: int, task: Callable[[int, int], Any], size: int | None = None) -> None:
+    def over_rows(
+        self, n_rows: int, task: Callable[[int, int], Result], size: int | None = None
+    ) -> list[Result]:
         """Run `task(start, stop)` for consecutive chunks of `n_rows`, distributed over the threads.
 
-        `size` fixes the size of chunks, for sums of floats; by default it is `chunk_rows`.
+        Return the results in the order of the chunks. `size` fixes the size of chunks, for sums of floats; by
+        default it is `chunk_rows`.
         """
         size = size or self.chunk_rows
         if n_rows <= size:
-            task(0, n_rows)
-            return
+            return [task(0, n_rows)]
         chunks = [(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]
         n_threads = min(self.n_threads, len(chunks))
 
         def run_chunks(thread: int) -> None:
-            for start, stop in chunks[thread::n_threads]:
-                task(start, stop)
+            for number in range(thread, len(chunks), n_threads):
+                results[number] = task(*chunks[number])
 
+        results: list[Any] = [None] * len(chunks)
         self.together(run_chunks, n_threads)
+        return results
 
 
 def _run_tasks(number: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hedgerow.backends.base import TreeRound
-from hedgerow.boosting import gradient_boosting
+from hedgerow.backends.cpu import CpuBackend
+from hedgerow.boosting import loop
 from hedgerow.growing.grower import Quantiser
 from hedgerow.growing.weak_tree import codes_left
 from hedgerow.table.table import Dataset
@@ -59,7 +60,7 @@ def leaf_ids(nodes, codes):
     return found
 
 
-class PlainBackend:
+class PlainBackend(CpuBackend):
     def training_rows(self, fits, train):
         return [PlainRows(fit, train, fit.loss_weight) for fit in fits]
 
@@ -71,12 +72,12 @@ class PlainBackend:
 def test_another_backend_gives_the_same_model(name, monkeypatch):
     options = {"validation_rows": None, "n_rounds": 3}
     expected = fit(name, TABLE, **options)
-    monkeypatch.setattr(gradient_boosting, "CpuBackend", PlainBackend)
+    monkeypatch.setattr(loop, "CpuBackend", PlainBackend)
     assert_same(fit(name, TABLE, **options), expected)
 
 
 def test_another_backend_gives_the_same_evaluation_losses(monkeypatch):
     rows = [Dataset(None, TABLE, np.ones(TABLE.n_rows), None)]
     expected = fit("two classes", TABLE, rows, patience=2)
-    monkeypatch.setattr(gradient_boosting, "CpuBackend", PlainBackend)
+    monkeypatch.setattr(loop, "CpuBackend", PlainBackend)
     assert_same(fit("two classes", TABLE, rows, patience=2), expected)

@@ -97,7 +97,7 @@ def assert_is_oracle(grown, values, measured, l2):
 def test_terms_are_those_of_the_oracle(case):
     grown, values, measured = grown_tree(**case)
     if "symmetric" in case:  # small leaves have the value of a node above, and no function
-        small = grown.value_nodes != grown.leaves
+        small = grown.value_nodes[grown.leaves] != grown.leaves
         assert not grown.terms.counts[grown.leaves[small]].any()
         keep = np.flatnonzero(~small)
         assert len(keep)
@@ -190,6 +190,7 @@ def test_linear_targets_need_few_trees():
         (CLASSIFIER, 2, {"early_stopping": True}),
         (CLASSIFIER, 3, {"sampling": "gradient"}),
         (CLASSIFIER, 2, {"growth_policy": "symmetric"}),
+        (REGRESSOR, None, {"path_smooth": 5.0}),
     ],
 )
 def test_predictions_are_those_of_the_terms_and_losses_those_of_predictions(kind, n_classes, options):
@@ -298,6 +299,7 @@ def test_without_numeric_columns_leaves_are_constant():
         ({"newton": False}, "newton=False is not allowed with linear_leaves=True"),
         ({"drop_rate": 0.1}, "dropped rounds need constant leaves; it must be 0"),
         ({"max_leaf_step": 1.0}, "it bounds constant leaves; it must be None"),
+        ({"leaf_value_folds": 2}, "functions are those of all rows; it must be None"),
         ({"monotonic_cst": [1, 0, 0, 0]}, "a leaf may have any slope; it must be None or all 0"),
         ({"loss": "absolute_error"}, "whose leaf values are found by a line search: it must be False"),
         ({"loss": "huber"}, "linear_leaves=True is not allowed with loss='huber'"),

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hedgerow.backends.row_sampling import RowSampler, bayesian_weights, draw_positions, top_count
+from hedgerow.backends.row_sampling import RowSampler, bayesian_weights, top_count
 from hedgerow.growing.grower import Weights
-from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw
+from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw, draw_positions
 
 ROWS = 300
 
@@ -79,7 +79,9 @@ def test_mean_of_bayesian_weights():
     assert np.all(np.isfinite(bayesian_weights(np.array([0, 2**64 - 1], np.uint64), 10.0)))
 
 
-def test_uniform_sampling_has_no_factors():
-    rows, factors = sampler("uniform").draw(gradients(), 2)
-    assert factors is None
-    assert np.array_equal(rows, draw_positions(ROWS, 0.3, 7, 2))
+def test_uniform_draws_are_among_the_rows_with_weight():
+    weight = np.ones(ROWS)
+    weight[:50] = 0.0
+    weights = Weights.of(weight, ROWS)
+    assert np.array_equal(weights.draw(0.3, 7, 2), 50 + draw_positions(ROWS - 50, 0.3, 7, 2))
+    assert np.array_equal(weights.draw(1.0, 7, 2), np.arange(50, ROWS))

@@ -21,20 +21,29 @@ def in_memory():
     return of
 
 
-@pytest.mark.parametrize(
-    ("name", "n_shards"), [*((name, 3) for name in CASES), ("two classes", 1), ("random columns", 17)]
-)
+MORE_SHARDS = [
+    ("two classes", 1), ("random columns", 17), ("gradient", 1), ("gradient, folds", 2), ("bayesian", 1),
+    ("bayesian, folds", 2), ("dropped", 1), ("statistics", 1), ("statistics, three classes", 17),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "n_shards"), [*((name, 3) for name in CASES), *MORE_SHARDS])
 def test_model_equals_that_of_rows_in_memory(name, n_shards, in_memory):
     assert_same(fit(name, ShardedTable(TABLE, n_shards)), in_memory(name))
 
 
 @pytest.mark.parametrize(
-    "name", ["rows held out", "some rows per tree", "random columns", "absolute", "first order"]
+    "name",
+    [
+        *("rows held out", "some rows per tree", "random columns", "absolute", "first order", "smoothed"),
+        *("gradient", "bayesian", "bayesian, folds", "dropped", "statistics", "statistics, gradient"),
+        "statistics, dropped",
+    ],
 )
 def test_model_is_the_same_when_shards_are_lost(name, in_memory):
     table = ShardedTable(TABLE, 5, losses=(0, 1, 4, 9, 10, 25, 26, 40, 41, 60))
     assert_same(fit(name, table), in_memory(name))
-    assert table.opened[0].n_calls > 60
+    assert sum(shards.n_calls for shards in table.opened) > 60
 
 
 def test_model_is_the_same_for_any_call_that_loses_shards():
@@ -62,23 +71,42 @@ def test_codes_stored_once_give_the_same_model(in_memory):
         ("three classes", True, False),
         ("absolute", True, True),
         ("absolute", False, True),
+        ("dropped", True, True),
+        ("dropped, three classes", True, False),
+        ("dropped, absolute", False, True),
+        ("statistics, three classes", True, True),
+        ("statistics, dropped", False, True),
     ],
 )
 def test_evaluation_sets_may_be_sharded(name, train, evaluation):
-    y = CASES[name][1]
+    y, stops = CASES[name][1], {} if "dropped" in name else {"patience": 3}
     weight = np.arange(N_ROWS) % 3 + 0.5
     sharded = ShardedTable(TABLE, 4, losses=(3, 5, 8))
     rows = [Dataset(None, sharded if evaluation else TABLE, y.copy(), weight)]
-    result = fit(name, ShardedTable(TABLE, 3, losses=(20,)) if train else TABLE, rows, patience=3)
-    assert_same(result, fit(name, TABLE, [Dataset(None, TABLE, y.copy(), weight)], patience=3))
+    result = fit(name, ShardedTable(TABLE, 3, losses=(20,)) if train else TABLE, rows, **stops)
+    assert_same(result, fit(name, TABLE, [Dataset(None, TABLE, y.copy(), weight)], **stops))
     assert "validation_loss" in result.history
+    assert all(shards.is_closed for shards in sharded.opened)
 
 
-@pytest.mark.parametrize("name", ["three classes", "huber"])
+@pytest.mark.parametrize(
+    "name", ["three classes", "huber", "smoothed", "gradient", "bayesian", "statistics, absolute"]
+)
 def test_fit_can_start_from_a_model(name):
     first = fit(name, TABLE, n_rounds=2).model
     sharded = fit(name, ShardedTable(TABLE, 3, losses=(2,)), previous=first)
     assert_same(sharded, fit(name, TABLE, previous=first))
+
+
+@pytest.mark.parametrize(
+    ("name", "purpose"),
+    [("gradient", "row factors"), ("dropped", "leaves"), ("statistics", "target statistics")],
+)
+def test_memory_of_what_comes_to_this_process_is_counted(monkeypatch, name, purpose):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "910kB")
+    fit("two classes", ShardedTable(TABLE, 3), n_rounds=1)
+    with pytest.raises(MemoryError, match=rf"to 900 rows of 6 columns needs about .*{purpose} \d"):
+        fit(name, ShardedTable(TABLE, 3), n_rounds=1)
 
 
 def test_shards_are_closed_after_an_error():

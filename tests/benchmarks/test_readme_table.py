@@ -32,6 +32,11 @@ def test_a_row_has_the_ratio_of_its_times(script):
     assert script.markdown([row, row]).splitlines()[-1].startswith("|  | peer")
 
 
+def test_an_auc_has_its_difference_to_that_of_hedgerow(script):
+    figures = {"auc": 0.86, "auc_gained": -0.0012, "auc_gained_error": 0.0005}
+    assert script.auc(figures) == "0.8600 (-0.0012 ± 0.0005)"
+
+
 def test_the_table_replaces_the_old_one(script):
     page = f"before\n{script.MARKS[0]}\nold\n{script.MARKS[1]}\nafter\n"
     assert script.insert(page, "new") == f"before\n{script.MARKS[0]}\n\nnew\n\n{script.MARKS[1]}\nafter\n"

@@ -105,10 +105,8 @@ def test_what_needs_earlier_trees_is_refused(parameters):
     assert str(caught.value).startswith(f"{name}={value!r} is not allowed with drop_rate=0.1")
 
 
-def test_checkpoints_and_files_are_refused(tmp_path):
+def test_checkpoints_are_refused(tmp_path):
     X, y = numbers(100)
     model = REGRESSOR(n_estimators=3, drop_rate=0.1)
     with pytest.raises(ValueError, match=r"is not allowed with drop_rate=0\.1, which changes earlier trees"):
         model.fit(X, y, checkpoint=tmp_path / "fit")
-    with pytest.raises(TypeError, match=r"drop_rate=0\.1 needs rows in memory"):
-        model.fit("rows.parquet", target="y")

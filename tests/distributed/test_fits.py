@@ -34,8 +34,9 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestClassifier,
 )
-from hedgerow.bagging.dask_forest import DaskTreeGrower
+from hedgerow.backends.dask_forest import DaskTreeGrower
 from hedgerow.distributed import Settings
+from hedgerow.distributed.partitions import Partitions
 from hedgerow.io.models import to_bytes
 
 pytestmark = pytest.mark.usefixtures("client")
@@ -59,10 +60,22 @@ CASES = {
         GradientBoostingRegressor(**FEW, growth_policy="symmetric", random_strength=1.0),
         "number",
     ),
+    "boosting, leaf values": (
+        GradientBoostingClassifier(**FEW, path_smooth=5.0, leaf_value_folds=3, early_stopping=False),
+        "text",
+    ),
+    "boosting, smoothed": (GradientBoostingRegressor(**FEW, path_smooth=5.0), "number"),
     "boosting, absolute error": (GradientBoostingRegressor(**FEW, loss="absolute_error"), "number"),
     "boosting, folds": (
         GradientBoostingRegressor(**FEW, n_folds=2, subsample=0.7, early_stopping=True),
         "number",
+    ),
+    "boosting, gradients": (GradientBoostingClassifier(**FEW, sampling="gradient", n_folds=2), "label"),
+    "boosting, bayesian": (GradientBoostingRegressor(**FEW, sampling="bayesian", subsample=0.7), "number"),
+    "boosting, dropped": (GradientBoostingRegressor(n_estimators=6, random_state=0, drop_rate=0.5), "number"),
+    "boosting, statistics": (
+        GradientBoostingClassifier(**FEW, max_categories_for_sets=2, n_folds=2, early_stopping=True),
+        "label",
     ),
     "boosting, validation rows": (
         GradientBoostingRegressor(n_estimators=6, random_state=1, early_stopping=True, n_iter_no_change=2),
@@ -77,6 +90,20 @@ def test_the_model_of_a_data_frame_in_partitions_is_that_of_one_in_memory(name, 
     expected = to_bytes(model.fit(FRAME[FEATURES], FRAME[target], sample_weight=FRAME["weight"]))
     lazy = dask_frame(FRAME[[*FEATURES, target, "weight"]], uneven(N, 17 if "boosting" in name else 5))
     assert to_bytes(model.fit(lazy, target=target, sample_weight="weight")) == expected
+    assert not tasks_left(client)
+
+
+def test_a_fit_with_folds_encodes_the_rows_once(client, monkeypatch):
+    tasks, submit = [], Partitions.submit
+
+    def counted(partitions, task, numbers, *args):
+        tasks.extend([task.__name__] * len(numbers))
+        return submit(partitions, task, numbers, *args)
+
+    monkeypatch.setattr(Partitions, "submit", counted)
+    model = GradientBoostingRegressor(**FEW, n_folds=4)
+    assert to_bytes(model.fit(dask_array(VALUES, [N]), NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+    assert tasks.count("encode_rows") == 3  # one for each worker, of the only partition
     assert not tasks_left(client)
 
 
@@ -221,9 +248,8 @@ def test_a_failed_fit_releases_the_cluster_and_resumes_from_its_checkpoint(clien
 
 def task_of(grow):
     """A task whose trees are what a function of their numbers returns."""
-    draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
-    return SimpleNamespace(sampler=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
+    return SimpleNamespace(n_rows=1, grower=grower, grow=lambda _, n: grow(n))
 
 
 def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):

@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from dask_cases import wait_until
-from hedgerow.bagging import forest as growing
-from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_memory_for_codes, writable
+from hedgerow.backends.cpu import CpuBackend
+from hedgerow.backends.dask_forest import DaskTreeGrower, n_bytes, require_memory_for_codes, writable
 from hedgerow.bagging.members import MemberTask
 from hedgerow.distributed.cluster import Settings
 from hedgerow.io.models import to_bytes
@@ -67,11 +67,11 @@ def shared(client, monkeypatch):
     """Have workers grow the trees of forests; return the list of tree growers."""
     made = []
 
-    def on_workers(task, numbers, _table, _n_threads):
+    def on_workers(task, numbers, _n_threads):
         made.append(DaskTreeGrower(task, numbers, client, Settings(timeout=600)))
         return made[-1]
 
-    monkeypatch.setattr(growing, "make_forest_grower", on_workers)
+    monkeypatch.setattr(CpuBackend, "forest_grower", staticmethod(on_workers))
     return made
 
 
@@ -105,7 +105,7 @@ def test_an_error_of_a_worker_is_raised_and_the_cluster_is_released(client, monk
     def fail(_task, _number):
         raise MemoryError("short")
 
-    monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_tree", fail)
+    monkeypatch.setattr("hedgerow.backends.dask_forest.grow_tree", fail)
     with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
         hedgerow.RandomForestClassifier(9, random_state=0).fit(X, Y)
     wait_until(lambda: not client.futures)
@@ -131,10 +131,9 @@ def frozen_at(raw, skip):
 def test_a_task_received_over_a_network_is_writable(skip):
     caught = []
     with pytest.MonkeyPatch.context() as patch:
-        make = growing.make_forest_grower
-        patch.setattr(
-            growing, "make_forest_grower", lambda task, *args: caught.append(task) or make(task, *args)
-        )
+        make = CpuBackend.forest_grower
+        catch = staticmethod(lambda task, *args: caught.append(task) or make(task, *args))
+        patch.setattr(CpuBackend, "forest_grower", catch)
         hedgerow.RandomForestClassifier(1, random_state=0).fit(X, Y)
     (task,) = caught
     buffers = []

@@ -32,7 +32,7 @@ from dask_cases import (
     worker_pids,
 )
 from hedgerow import GradientBoostingRegressor
-from hedgerow.bagging.dask_forest import DaskTreeGrower
+from hedgerow.backends.dask_forest import DaskTreeGrower
 from hedgerow.binning import find_bins
 from hedgerow.distributed import Settings
 from hedgerow.growing.gradient_shard import GradientShard
@@ -63,6 +63,21 @@ def test_a_worker_killed_in_a_call_is_replaced(processes):
         shards.call("die", 1499)
     assert check_sums(shards) == 11
     shards.close()
+    assert tasks_left(processes) == []
+
+
+def test_codes_that_are_shared_are_made_again_after_a_loss(processes):
+    table = read_collection(dask_array(VALUES, uneven(1500, 5)), NUMBERS)
+    bins = find_bins(table)
+    with table.shared_codes():
+        first = table.make_shards(SummingFactory(), bins, {"number": NUMBERS}, 1)
+        os.kill(processes.run(os.getpid)[first.actors[0].address], signal.SIGKILL)
+        second = table.make_shards(SummingFactory(), bins, {"number": NUMBERS}, 1)
+        check_sums_again(first)
+    for shards in (first, second):
+        check_sums_again(shards)
+        shards.close()
+    del table
     assert tasks_left(processes) == []
 
 
@@ -167,6 +182,16 @@ def test_a_worker_killed_in_a_round_does_not_change_the_model(processes, expecte
     assert tasks_left(processes) == []
 
 
+def test_a_killed_worker_does_not_change_a_model_whose_scores_are_in_this_process(processes):
+    model = GradientBoostingRegressor(
+        n_estimators=4, random_state=0, sampling="gradient", drop_rate=0.5, max_categories_for_sets=2
+    )
+    expected = to_bytes(model.fit(FRAME[FEATURES], Y))
+    processes.run(in_call, 20, kill_itself, workers=[list(processes.scheduler_info()["workers"])[1]])
+    assert to_bytes(model.fit(dask_frame(FRAME[FEATURES], uneven(len(X), 5)), Y)) == expected
+    assert tasks_left(processes) == []
+
+
 @pytest.mark.parametrize("fan_out", [8, 2])
 def test_an_error_of_the_last_worker_is_raised(processes, expected, fan_out):
     last = list(processes.scheduler_info()["workers"])[-1:]
@@ -198,9 +223,8 @@ def test_a_suspended_worker_raises(processes, expected):
 
 
 def test_suspended_workers_end_a_forest(processes):
-    draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
-    task = SimpleNamespace(sampler=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: n)
+    task = SimpleNamespace(n_rows=1, grower=grower, grow=lambda _, n: n)
     trees = DaskTreeGrower(task, range(9), processes, Settings())
     assert trees.fit(0, 0) == 0
     wait_until(lambda: all(future.status == "finished" for _, future in trees._pending))

@@ -45,6 +45,7 @@ rules = st.fixed_dictionaries(
         "l2_regularization": st.sampled_from([0.0, 1.0]),
         "max_bins": st.sampled_from([2, 7, 255]),
         "newton": st.booleans(),
+        "path_smooth": st.sampled_from([0.0, 0.0, 2.0, 100.0]),
         "subsample": st.sampled_from([0.3, 1.0]),
         "max_features": st.sampled_from([0.5, 1.0]),
         "interaction_cst": st.sampled_from([None, "pairwise", "no_interactions"]),

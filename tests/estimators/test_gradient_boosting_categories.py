@@ -129,8 +129,6 @@ def test_errors():
     X, y = towns()
     with pytest.raises(ValueError, match="max_categories_for_sets=-1 is not allowed: it must be an integer"):
         REGRESSOR(max_categories_for_sets=-1).fit(X, y)
-    with pytest.raises(TypeError, match="max_categories_for_sets=10 needs rows in memory"):
-        REGRESSOR(max_categories_for_sets=10).fit("rows.parquet", target="y")
     model = REGRESSOR(warm_start=True, **FEW).fit(X, y)
     model.set_params(max_categories_for_sets=None, n_estimators=9)
     with pytest.raises(ValueError, match="max_categories_for_sets=None cannot continue the fitted model"):
@@ -142,3 +140,41 @@ def test_it_changes_nothing_without_such_columns():
     X = X[["size"]]
     other = REGRESSOR(**FEW | {"max_categories_for_sets": None}).fit(X, y)
     assert same_forests(REGRESSOR(**FEW).fit(X, y), other)
+
+
+def is_coded(model):
+    return bool(model.model_.bins.by_statistic.any())
+
+
+@pytest.mark.parametrize(("kind", "least"), [(CLASSIFIER, 1000), (REGRESSOR, 3000)])
+def test_auto_codes_columns_of_many_categories_if_there_are_enough_rows(kind, least):
+    X, y = towns(n=least + 1)
+    y = y > 0 if kind is CLASSIFIER else y
+    one = {"n_folds": 2, "max_leaf_nodes": 2, "learning_rate": 0.5, "tol": 0.1}
+    weight = np.ones(least + 1)
+    weight[:2] = 0.0  # rows of weight zero are not counted
+    assert is_coded(kind(**one).fit(X, y))
+    assert not is_coded(kind(**one).fit(X, y, sample_weight=weight))
+    assert not is_coded(kind(**one | {"max_categories_for_sets": None}).fit(X, y))
+    assert not is_coded(kind(**one | {"max_categories_for_sets": TOWNS}).fit(X, y))
+    assert not is_coded(kind(n_estimators=3).fit(X, y))
+    few = X.assign(town=X["town"].where(X["town"].cat.codes < 32).cat.remove_unused_categories())
+    assert few["town"].nunique() == 32
+    assert not is_coded(kind(**one).fit(few, y))
+
+
+def test_auto_continues_with_the_columns_of_the_model():
+    X, y = towns(n=3100)
+    few = X[:900], y[:900]
+    options = {"n_folds": 2, "max_leaf_nodes": 3, "warm_start": True}
+    coded = REGRESSOR(early_stopping=True, max_categories_for_sets=10, n_estimators=2, **options).fit(X, y)
+    coded.set_params(max_categories_for_sets="auto", n_estimators=4).fit(X, y)
+    same = REGRESSOR(early_stopping=True, max_categories_for_sets=10, n_estimators=4, **options).fit(X, y)
+    assert same_forests(coded, same)
+    assert is_coded(coded)
+    sets = REGRESSOR(tol=0.3, **options).fit(*few)
+    assert not is_coded(sets)
+    n_rounds = sets.n_estimators_
+    sets.set_params(tol=1e-3).fit(X, y)
+    assert not is_coded(sets)
+    assert sets.n_estimators_ > n_rounds

@@ -74,6 +74,26 @@ def test_penalties_are_lightgbms():
 
 
 @pytest.mark.compare
+@pytest.mark.parametrize("path_smooth", [3.0, 30.0])
+def test_smoothed_values_are_lightgbms(path_smooth):
+    """LightGBM also smooths gains; the signal is clear enough for the same splits."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(400, 3)) * 10) / 10
+    y = 3.0 * (X[:, 0] > 0.2) + 2.0 * ((X[:, 0] > 0.2) & (X[:, 1] > 0.7)) + 0.3 * (X[:, 2] > 1)
+    y += 0.1 * rng.normal(size=400)
+    same = {"n_estimators": 1, "learning_rate": 1.0, "min_child_weight": 0.0, "path_smooth": path_smooth}
+    theirs = lightgbm.LGBMRegressor(
+        num_leaves=5, min_child_samples=2, min_data_in_bin=1, verbose=-1, **same
+    ).fit(X, y)
+    mine = GradientBoostingRegressor(
+        max_leaf_nodes=5, min_samples_leaf=2, l2_regularization=0.0, **same
+    ).fit(X, y)  # fmt: skip
+    assert np.abs(mine.predict(X) - theirs.predict(X)).max() < 1e-4
+    plain = GradientBoostingRegressor(**same | {"path_smooth": 0.0}).fit(X, y)
+    assert np.abs(mine.predict(X) - plain.predict(X)).max() > 0.01
+
+
 def test_missing_values_are_lightgbms():
     X, y = numbers(2000, 6)
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan

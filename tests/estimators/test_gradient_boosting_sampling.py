@@ -145,5 +145,3 @@ def test_errors():
     ):
         with pytest.raises(ValueError, match=message.replace("(", r"\(")):
             REGRESSOR(**parameters).fit(X, y)
-    with pytest.raises(TypeError, match="sampling='gradient' needs rows in memory: X must be an array or a"):
-        REGRESSOR(sampling="gradient").fit("rows.parquet", target="y")

@@ -59,6 +59,7 @@ def test_copies_anywhere_in_the_table_are_the_same_copies():
         {"subsample": 0.5},
         {"early_stopping": True, "n_estimators": 30},
         {"max_bins": 16},
+        {"growth_policy": "symmetric", "max_leaf_nodes": None, "max_depth": 4},
     ],
 )
 def test_a_weight_of_zero_is_no_row(parameters, fractional):

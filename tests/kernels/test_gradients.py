@@ -58,7 +58,8 @@ def test_packed_and_wide_rows_are_those_of_the_oracle(kind, g_bits, h_bits, star
     times = copies[start:stop].tolist() if len(copies) else [1] * len(ones)
     assert sum_g == sum(min(abs(g), 1024) * n for (g, _), n in zip(ones, times, strict=True))
     assert sum_h == sum(min(h, 1024) * n for (_, h), n in zip(ones, times, strict=True))
-    counted = [h for i, (_, h) in enumerate(ones, start) if not len(copies) or copies[i]]
+    each = weight if len(weight) else copies if len(copies) else np.ones(50)
+    counted = [h for i, (_, h) in enumerate(ones, start) if each[i]]
     assert least == min(counted, default=1 << 62)
 
 
@@ -139,14 +140,15 @@ def test_integer_weight_acts_as_copies_of_the_row():
         assert getattr(weighted, name) == getattr(repeated, name)
 
 
-def test_rows_without_weight_do_not_count():
+@pytest.mark.parametrize("others", [np.ones(39), np.linspace(0.5, 1.5, 39)])
+def test_rows_without_weight_do_not_count(others):
     gradient, hessian = sample_statistics(40)
-    expected = measure(gradient[1:], hessian[1:])
+    expected = measure(gradient[1:], hessian[1:], others)
     gradient[0], hessian[0] = 1e200, 0.0
-    weight = np.r_[0.0, np.ones(39)]
+    weight = np.r_[0.0, others]
     measured = measure(gradient, hessian, weight)
     assert (channels(measured.statistics)[:, 1:] == channels(expected.statistics)).all()
-    assert channels(measured.statistics)[:, 0].tolist() == [0, 0, 0]
+    assert channels(measured.statistics)[:2, 0].tolist() == [0, 0]
     assert measured.smallest_hessian == expected.smallest_hessian
 
 

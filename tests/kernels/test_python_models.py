@@ -19,7 +19,15 @@ CASES |= {
 }
 CASES |= {
     name: MODELS[name]
-    for name in ("class_weight", "exponential", "huber", "constraints", "sampling", "symmetric")
+    for name in (
+        "class_weight",
+        "exponential",
+        "huber",
+        "constraints",
+        "sampling",
+        "symmetric",
+        "leaf values",
+    )
 }
 del CASES["adaboost, exact"]  # takes seconds
 

@@ -5,7 +5,7 @@ import pytest
 
 import oracle
 from hedgerow.kernels.cpu import random
-from hedgerow.kernels.cpu.random import choose_columns, draw, draw_rows, sample_rows
+from hedgerow.kernels.cpu.random import choose_columns, draw, draw_row_range, draw_rows, sample_rows
 
 PURPOSES = [value for name, value in vars(random).items() if name.isupper() and not name.startswith("_")]
 
@@ -64,7 +64,14 @@ def test_normal_numbers_are_those_of_the_oracle_and_normal():
 def test_draw_rows_is_one_draw_a_row():
     out = np.empty(10, np.uint64)
     draw_rows(3, random.EDGE_SAMPLE, 8, out)
-    assert out.tolist() == [oracle.draw(3, random.EDGE_SAMPLE, 8, row) for row in range(10)]
+    expected = [oracle.draw(3, random.EDGE_SAMPLE, 8, row) for row in range(10)]
+    assert out.tolist() == expected
+    for start, stop in ((0, 10), (7, 10), (4, 4)):
+        draw_row_range(3, random.EDGE_SAMPLE, 8, start, out[start:stop])
+        assert out.tolist() == expected
+        out[:] = expected
+    draw_row_range(3, random.EDGE_SAMPLE, 8, 5, out)
+    assert out[:5].tolist() == expected[5:]
 
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 5, 12])

@@ -178,6 +178,8 @@ PARAMETERS = [
     {"colsample_bytree": 0.5, "max_features": 0.5},
     {"drop_rate": 0.5},
     {"linear_leaves": True, "subsample": 0.5},
+    {"path_smooth": 2.0, "leaf_value_folds": 2},
+    {"leaf_value_folds": 3, "subsample": 0.5, "n_folds": 2, "early_stopping": True},
     {"max_categories_for_sets": 2, "categorical_features": [0]},
     {"max_categories_for_sets": 2, "categorical_features": [0], "n_folds": 2, "early_stopping": True},
     {"growth_policy": "symmetric", "random_strength": 1.0, "max_leaf_nodes": None, "max_depth": 2},

@@ -34,7 +34,7 @@ from loss_cases import MAKERS, LogCoshHessian1, fill, leaves, sample
 
 ALL = pytest.mark.parametrize("name", MAKERS)
 OF_SCORES = [make for make in MAKERS.values() if isinstance(make().link, IdentityLink)]
-FORMULAS = {"huber", "two outputs", "binary", "multinomial"}  # Friedman's, for the steps of leaves
+FORMULAS = {"huber", "two outputs", "binary", "multinomial", "exponential"}  # for the steps of leaves
 EXACT_STEPS = set(MAKERS) - FORMULAS
 
 
@@ -203,12 +203,26 @@ def test_multinomial_line_search_is_friedmans_step():
             assert step == pytest.approx(np.clip(expected, -4, 4), rel=1e-12)
 
 
-def test_a_leaf_of_one_class_takes_the_bound():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exponential_line_search_is_one_newton_step(weighted):
+    loss = Exponential()
+    y, raw = sample(loss)
+    weight = np.random.default_rng(1).uniform(0, 2, y.size) if weighted else None
+    rows, starts = leaves(y.size)
+    gradient, hessian = fill(loss, y, raw)
+    for leaf, step in enumerate(loss.line_search(y, raw, weight, rows, starts)):
+        chosen = rows[starts[leaf] : starts[leaf + 1]]
+        w = np.ones(chosen.size) if weight is None else weight[chosen]
+        expected = -(w @ gradient[0, chosen]) / (w @ hessian[0, chosen])
+        assert step == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_step_of_a_leaf_of_one_class():
     y, raw = np.ones(5), np.zeros((1, 5))
     rows, starts = np.arange(5, dtype=np.uint32), np.array([0, 5], dtype=np.int64)
-    loss = Exponential()
-    assert loss.line_search(y, raw, None, rows, starts)[0] == loss.step_bound
-    assert loss.line_search(0 * y, raw, None, rows, starts)[0] == -loss.step_bound
+    for scores in (raw, raw - 700.0, raw + 700.0):  # one Newton step of exp is 1, from any score
+        assert Exponential().line_search(y, scores, None, rows, starts)[0] == pytest.approx(1.0)
+        assert Exponential().line_search(0 * y, scores, None, rows, starts)[0] == pytest.approx(-1.0)
     # One Newton step from probability p is 1 / p: 2 from 1/2, and from 1e-4 beyond the bound.
     assert BinaryLogLoss().line_search(y, raw, None, rows, starts)[0] == pytest.approx(2.0)
     assert BinaryLogLoss().line_search(y, raw - 9.2, None, rows, starts)[0] == BinaryLogLoss.step_bound

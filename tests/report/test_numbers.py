@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.inspection import partial_dependence, permutation_importance
 
 from hedgerow import AdaBoostClassifier, RandomForestClassifier
-from hedgerow.plots import CalibrationDisplay, ImportancesDisplay
+from hedgerow.plots import CalibrationDisplay, ImportancesDisplay, labels
 from hedgerow.report import (
     ReportData,
     sections_columns,
@@ -22,7 +22,6 @@ from hedgerow.report import (
     sections_model,
     sections_quality,
     sections_rows,
-    text,
 )
 from hedgerow.report.sections_columns import compare_importances
 from hedgerow.theory.certificate import Bound, Certificate
@@ -183,7 +182,7 @@ def test_one_error_among_many_rows_is_not_rounded_to_full_accuracy():
     found = key_figures(sections_data.summary_section(ReportData(model, X, y)).body)
     assert found["errors"][0] == "1 of 4,000"
     assert found["accuracy"][0] == "&gt; 99.9 %"
-    assert text.share(metrics.accuracy_score(y, model.predict(X))) == "> 99.9 %"
+    assert labels.share(metrics.accuracy_score(y, model.predict(X))) == "> 99.9 %"
 
 
 def test_omitted_and_sampled_permutations_are_noted(monkeypatch):

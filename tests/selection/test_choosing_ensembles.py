@@ -7,8 +7,8 @@ import pytest
 
 from hedgerow.selection import (
     Choice,
-    FitOptions,
     FixedThresholdClassifier,
+    MethodOptions,
     Trial,
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
@@ -20,7 +20,7 @@ from hedgerow.selection import (
 )
 from hedgerow.selection.ensemble_selection import EnsembleTrial
 from hedgerow.selection.final_fit import FinalFit, file_bytes, fit_ensemble, fit_members
-from hedgerow.selection.fit_limits import FitLimits
+from hedgerow.selection.limits import FitLimits
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.settings import Setting, settings_for
 from hedgerow.selection.splits import TrainingData
@@ -119,17 +119,17 @@ def test_without_ensembles_nothing_is_said_of_them():
 
 @pytest.mark.usefixtures("preferred")
 def test_the_threshold_is_chosen_on_cross_fitted_probabilities():
-    choice = choose_model(options=FitOptions(threshold={"fp": 5, "fn": 1}))
+    choice = choose_model(options=MethodOptions(threshold={"fp": 5, "fn": 1}))
     assert isinstance(choice.model, FixedThresholdClassifier)
     assert isinstance(choice.model.estimator_, WeightedEnsembleClassifier)
     assert 0.5 < choice.threshold < 1.0
-    fixed = choose_model(options=FitOptions(threshold=0.4), metric="accuracy")
+    fixed = choose_model(options=MethodOptions(threshold=0.4), metric="accuracy")
     assert fixed.model.threshold == 0.4
 
 
 @pytest.mark.usefixtures("preferred")
 def test_a_choice_is_fitted_to_other_rows():
-    choice = choose_model(options=FitOptions(threshold="f1"))
+    choice = choose_model(options=MethodOptions(threshold="f1"))
     again = fit_choice(choice, X, LABELS, random_state=3)
     np.testing.assert_array_equal(again.predict_proba(X), choice.model.predict_proba(X))
     assert again.threshold == choice.threshold

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import log_loss
 
-from hedgerow.selection import METHODS, FitOptions, RowOrder, compare, fold_rows, make_model
+from hedgerow.selection import METHODS, MethodOptions, RowOrder, compare, fold_rows, make_model
 from hedgerow.selection.comparing import CompareRow, Comparison
-from hedgerow.selection.result_text import format_parameters
-from hedgerow.selection.results import Choice, Trial
+from hedgerow.selection.results import Choice, Trial, format_parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -140,7 +139,7 @@ def test_brackets_in_texts_are_not_markup():
 
 def test_folds_of_a_comparison_keep_groups_together():
     groups = np.arange(len(LABELS)) // 10
-    options = FitOptions(order=RowOrder.of(len(LABELS), groups=groups), class_weight="balanced")
+    options = MethodOptions(order=RowOrder.of(len(LABELS), groups=groups), class_weight="balanced")
     comparison = compare(X, LABELS, "classification", methods=["tree", "schapire"], folds=3, options=options)
     whole = compare(X, LABELS, "classification", methods=["tree"], folds=3)
     assert comparison.folds == 3

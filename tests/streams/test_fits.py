@@ -1,6 +1,7 @@
 """Fits and predictions of tables in files are those of the same rows in memory."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 import hedgerow
 from hedgerow import AdaBoostClassifier, DecisionStump, GradientBoostingClassifier, RandomForestClassifier
+from hedgerow.backends import target_statistics
 from hedgerow.io.models import to_bytes
 from hedgerow.streams import Stream, reader
-from hedgerow.streams.table import StreamedTable
+from hedgerow.streams.table import CodeStorage, StreamedTable
 from stream_cases import chosen, features, rows, write
 from terminal import Terminal
 
@@ -27,6 +29,12 @@ MODELS = [
     (GradientBoostingClassifier(learning_rate=0.5), "number", None),
     (hedgerow.GradientBoostingRegressor("absolute_error", **FEW, n_folds=2), "score", None),
     (GradientBoostingClassifier(**FEW, growth_policy="symmetric", random_strength=1.0), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, sampling="gradient", n_folds=2), "label", "weight"),
+    (hedgerow.GradientBoostingRegressor(**FEW, sampling="bayesian", n_jobs=3), "score", "weight"),
+    (hedgerow.GradientBoostingRegressor(n_estimators=6, random_state=0, drop_rate=0.5), "score", None),
+    (GradientBoostingClassifier(**FEW, max_categories_for_sets=3, early_stopping=True), "label", "weight"),
+    (GradientBoostingClassifier(**FEW, path_smooth=5.0, n_folds=2), "number", "weight"),
+    (GradientBoostingClassifier(**FEW, leaf_value_folds=2, subsample=0.5), "number", "weight"),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),
@@ -68,6 +76,17 @@ def test_a_model_of_rows_in_files_is_that_of_rows_in_memory(tmp_path, model, tar
         if hasattr(found, name):
             predict = getattr(found, name)
             np.testing.assert_array_equal(predict(folder), predict(features(table)))
+
+
+def test_columns_of_many_categories_are_coded_by_target_statistics_by_default(tmp_path):
+    table = chosen(rows(1200), "label")
+    towns = np.random.default_rng(5).integers(0, 40, 1200)
+    names = np.array([f"t{number}" for number in range(40)])[towns]
+    table = table.append_column("town", pa.array(names).dictionary_encode())
+    model = GradientBoostingClassifier(n_folds=2, tol=0.01, max_leaf_nodes=5)
+    found = clone(model).fit(write(table, tmp_path / "rows", cuts=(500,)), target="label")
+    assert found.model_.bins.by_statistic.sum() == 1
+    assert to_bytes(found) == to_bytes(in_memory(model, table, "label"))
 
 
 def test_a_model_of_other_rows_has_other_bytes():
@@ -130,6 +149,13 @@ def test_a_fit_with_folds_encodes_the_rows_once(tmp_path, monkeypatch):
         RandomForestClassifier,
         hedgerow.LogitBoostClassifier,
         GradientBoostingClassifier,
+        partial(
+            GradientBoostingClassifier,
+            sampling="gradient",
+            max_categories_for_sets=3,
+            random_state=0,
+            n_folds=2,
+        ),
     ],
 )
 def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
@@ -145,6 +171,46 @@ def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
     assert to_bytes(model) == wanted
     with pytest.raises(ValueError, match="is of a fit with another X"):
         clone(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("n_in_memory", [0, 2, 4])
+def test_folds_with_target_statistics_copy_the_codes(tmp_path, monkeypatch, n_in_memory):
+    """One column has more categories than codes; their numbers take several columns of codes."""
+    rng, encoded, storages = np.random.default_rng(0), [], []
+    table, encode, make = rows(900), StreamedTable._encode, CodeStorage.__init__
+    city = pa.array(rng.integers(0, 300, 900).astype(str), mask=rng.random(900) < 0.1)
+    score = np.asarray(table["score"]) + rng.normal(size=300)[rng.integers(0, 300, 900)]
+    label = np.digitize(score, [-0.5, 0.5])
+    table = table.select(["x", "colour", "weight"])
+    table = table.append_column("city", city).append_column("label", pa.array(label))
+
+    def made(storage, sizes, *args):
+        make(storage, sizes, *args)
+        storages.append(storage)
+
+    monkeypatch.setattr(
+        StreamedTable, "_encode", lambda *args, **more: encoded.append(1) or encode(*args, **more)
+    )
+    monkeypatch.setattr(CodeStorage, "__init__", made)
+    monkeypatch.setattr(target_statistics, "_MOST_EDGES", 100)
+    model = GradientBoostingClassifier(
+        **FEW,
+        max_categories_for_sets=3,
+        n_folds=4,
+        categorical_features=["colour", "city"],
+        min_samples_leaf=5,
+    )
+    wanted = in_memory(model, table, "label", "weight")
+    assert len(wanted.model_.bins.sources) == 3 + 2 * 2  # a column for each class
+    bytes_of_codes = 2 * (-(-450 * 8 // 64) * 64)  # two shards, each at the start of a cache line
+    stream = Stream(
+        write(table, tmp_path / "rows"), memory_limit=n_in_memory * bytes_of_codes, folder=tmp_path
+    )
+    found = clone(model).set_params(n_jobs=2).fit(stream, target="label", sample_weight="weight")
+    assert to_bytes(found) == to_bytes(wanted)
+    assert len(encoded) == 2  # the numbers of categories, and codes
+    assert [storage.is_file for storage in storages[1:]] == [number >= n_in_memory for number in range(4)]
+    assert all(storage._memory is None for storage in storages[1:])
 
 
 def test_every_kind_of_source_gives_the_same_model(tmp_path):

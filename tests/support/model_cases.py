@@ -85,6 +85,7 @@ MODELS = {
     "constraints": lambda: regressor(monotonic_cst=[1, 0, 0, -1], interaction_cst=[[0, 2], [1]]),
     "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_strength=0.5, random_state=7),
     "symmetric": lambda: regressor(growth_policy="symmetric", max_leaf_nodes=None, max_depth=3),
+    "leaf values": lambda: regressor(path_smooth=4.0, leaf_value_folds=2, random_state=7),
     "early stopping": stopped,
     "folds": lambda: regressor(n_folds=2, subsample=0.5),
     "target statistics": lambda: coloured(max_categories_for_sets=3),

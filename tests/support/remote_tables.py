@@ -47,14 +47,17 @@ class ShardedTable(RemoteTable):
         def create(start, stop):
             mine = np.ascontiguousarray(codes[:, start:stop])
             if factory.by_row:
-                mine = aligned_rows(stop - start, self.n_columns)
-                mine[:, : self.n_columns] = codes[:, start:stop].T
+                mine = aligned_rows(stop - start, bins.n_columns)
+                mine[:, : bins.n_columns] = codes[:, start:stop].T
             own = {name: values[start:stop] for name, values in row_arrays.items()}
             return factory(mine, own, start)
 
         shards = LosingShards(create, bounds, self.losses)
         self.opened.append(shards)
         return shards
+
+    def read_codes(self, bins):
+        return bins.encode(self.table, Team(1), for_growing=False).codes.by_column
 
     def encode(self, bins, team, *, for_growing=True):
         return bins.encode(self.table, team, for_growing=for_growing)

@@ -111,6 +111,8 @@ GRADIENT_BOOSTING = {
     "poisson": lambda: numeric(lambda score: np.floor(np.abs(score)), loss="poisson"),
     "sampling": lambda: binary(subsample=0.6, colsample_bytree=0.7, max_features=0.5, random_state=1),
     "noise": lambda: binary(random_strength=1.0),
+    "smoothed": lambda: binary(path_smooth=50.0),
+    "leaf values by fold": lambda: numeric(leaf_value_folds=3, path_smooth=5.0, random_state=4),
     "symmetric": lambda: binary(
         growth_policy="symmetric", max_leaf_nodes=None, random_strength=0.5, l1_regularization=0.1
     ),

@@ -1,5 +1,10 @@
-"""Backends: the training and evaluation rows of gradient boosting, in memory, in files or on a cluster.
+"""Backends: where the rows of a fit are kept and trees are grown on them.
 
-`base` defines the interface, `cpu` implements it for rows in memory, `sharded` for rows in files and on other
-machines. A backend for another device implements the same interface.
+base         the interface: what gradient boosting, the AdaBoost family and forests need from the rows
+cpu          rows in memory
+sharded      rows in files, or on the workers of a cluster
+dask_forest  the trees of a forest, grown by the workers of a cluster
+
+`hedgerow.boosting.loop.FitOptions.backend` chooses the backend for a table. A device would be another class
+beside these, and another line there.
 """

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats, Floats, Integers, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.leaf_values import LeafValueFolds
 from hedgerow.backends.linear_leaves import LinearGrower, LinearRows
 from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
+from hedgerow.growing.deep import ThreadedTreeGrower
 from hedgerow.growing.grower import GrownTree, Quantiser, RowStatistics, TreeGrower
+from hedgerow.growing.weak_tree import LocalWeakRows
 from hedgerow.kernels.cpu.forest import add_tree
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.losses import Loss
@@ -61,7 +64,7 @@ class Scores(EvaluationRows):
         loss, y, raw, gradient, hessian = self.loss, self.y, self.raw, self._gradient, self._filled
         loss.prepare(y, raw, self.weight)
         if loss.splittable:
-            self._team.over_rows(len(y), lambda a, b: loss.fill(y, raw, gradient, hessian, a, b))
+            self._team.over_rows(len(y), partial(loss.fill, y, raw, gradient, hessian))
         else:
             loss.fill(y, raw, gradient, hessian, 0, len(y))
         return gradient, self._hessian
@@ -104,9 +107,9 @@ class Grower(Protocol):
 class TrainingScores(TreeScores):
     """Training rows whose scores, gradients and statistics are in memory.
 
-    A tree is grown on the rows of a `RowSampler`. Its leaf values are Newton steps
-    -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first order and for losses
-    that need one.
+    A tree is grown on all rows, on a uniform draw of them, or on the rows of a `RowSampler`. Its leaf values
+    are Newton steps -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first
+    order and for losses that need one.
 
     Parameters
     ----------
@@ -134,28 +137,41 @@ class TrainingScores(TreeScores):
         self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
         self._sampler: RowSampler | None = None
-        if fit.options.subsample < 1.0 or fit.options.sampling != "uniform":
+        if fit.options.sampling != "uniform":
             self._sampler = RowSampler(fit.options, fit.weights, len(rows.y))
         self._searches_lines = self.loss.requires_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
+        self._folds: LeafValueFolds | None = None
+        if fit.options.leaf_value_folds is not None:
+            self._folds = LeafValueFolds(fit.options, fit.weights, len(rows.y), fit.team)
+        self._fold_values: list[Floats] = []  # (leaves, folds) of every tree of the round
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""
-        n_outputs = len(self.raw)
-        rows, factors = self._quantiser.weights.rows, None
-        if self._sampler is not None:
+        n_outputs, options, factors = len(self.raw), self._fit.options, None
+        if self._sampler is None:
+            rows = self._quantiser.weights.draw(options.subsample, options.seed, iteration)
+        else:
             rows, factors = self._sampler.draw(gradients[0], iteration)
-        self._grown = []
+        self._grown, self._fold_values = [], []
+        if self._folds is not None:
+            self._folds.draw(iteration)
         for output, (gradient, hessian) in enumerate(zip(*gradients, strict=True)):
             own = (gradient, hessian) if factors is None else (gradient * factors, hessian * factors)
             statistics = self._quantiser.quantise(*own)
             tree = self._grower.grow(statistics, rows, iteration * n_outputs + output)
             if self._searches_lines:
-                tree.nodes["value"][tree.leaves] = self._line_search(tree, output, factors)
-            self._fit.options.shrink(tree.nodes, iteration)
+                tree.nodes["value"] = self._line_search(tree, output, factors)
+                tree.nodes["lower"], tree.nodes["upper"] = -np.inf, np.inf  # were those of Newton steps
+            self._fit.options.shrink(tree.nodes, iteration, tree.value_nodes)
+            self._order_smoothed(tree, tree.nodes["value"])
+            if self._folds is not None:
+                self._fold_values.append(
+                    self._values_by_fold(self._folds, tree, statistics, output, factors, iteration)
+                )
             if self._set_splits is not None:
                 self._set_splits.convert(tree.nodes)
-            if n_outputs > 1 and self._fit.options.subsample >= 1.0:
+            if n_outputs > 1 and (self._fit.options.subsample >= 1.0 or self._folds is not None):
                 tree.rows = tree.rows.copy()  # for `update`; the grower reuses its array for the next output
             self._grown.append(tree)
         rate = self._fit.options.rate(iteration)
@@ -163,16 +179,60 @@ class TrainingScores(TreeScores):
         n_leaves = sum(len(tree.leaves) for tree in self._grown)
         return TreeRound([tree.nodes for tree in self._grown], n_leaves, terms=terms)
 
-    def _line_search(self, tree: GrownTree, output: int, factors: Floats | None) -> Floats:
+    def _line_search(
+        self, tree: GrownTree, output: int, factors: Floats | None, fold: int | None = None
+    ) -> Floats:
+        """Return the values of the nodes by line searches, in leaves alone if they are not smoothed.
+
+        fold : whose rows are left out
+        """
         weight = self.weight
         if factors is not None:
             weight = factors if weight is None else weight * factors
-        rows, starts, leaf = _rows_of_values(tree)
-        steps: Floats = self.loss.line_search(self.y, self.raw, weight, rows, starts, output)[leaf]
+        is_smoothed = self._fit.options.path_smooth > 0.0
+        numbers = np.arange(len(tree.nodes)) if is_smoothed else tree.leaves
+        rows, starts, group = _rows_of_values(tree, numbers)
+        if fold is not None and self._folds is not None:
+            kept = self._folds.folds[rows] != fold
+            rows, starts = rows[kept], np.concatenate([[0], np.cumsum(kept)])[starts]
+        values: Floats = tree.nodes["value"].copy()
+        values[numbers] = self.loss.line_search(self.y, self.raw, weight, rows, starts, output)[group]
+        if not is_smoothed:
+            self._order(tree, values)
+        return values
+
+    def _order(self, tree: GrownTree, values: Floats) -> None:
+        """Change values of leaves that a line search has found so that they satisfy the constraints."""
         monotonic = self._fit.options.growth.monotonic
         if monotonic.size:
+            steps = values[tree.leaves]
             order_steps(steps, tree, monotonic)
-        return steps
+            values[tree.leaves] = steps
+
+    def _order_smoothed(self, tree: GrownTree, values: Floats) -> None:
+        """Do `_order` for values that have been smoothed."""
+        if self._searches_lines and self._fit.options.path_smooth:
+            self._order(tree, values)
+
+    def _values_by_fold(
+        self,
+        folds: LeafValueFolds,
+        tree: GrownTree,
+        statistics: RowStatistics,
+        output: int,
+        factors: Floats | None,
+        iteration: int,
+    ) -> Floats:
+        """Return the values of the leaves without the rows of each fold, (leaves, folds)."""
+        values, counts = folds.newton_values(tree, statistics)
+        if self._searches_lines:
+            for fold in range(folds.n_folds):
+                values[:, fold] = self._line_search(tree, output, factors, fold)
+        options = self._fit.options
+        values = options.finish_values(values, counts, tree.nodes, iteration, tree.value_nodes)
+        for fold in range(folds.n_folds):
+            self._order_smoothed(tree, values[:, fold])
+        return values[tree.leaves]
 
     def update(self, fitted: TreeRound) -> None:
         """Add the trees of a round to the scores, leaf by leaf if they are constant and grown on all rows.
@@ -182,18 +242,31 @@ class TrainingScores(TreeScores):
         """
         chosen, validation = self._fit.options.validation_rows, self.validation
         if self._fit.options.subsample < 1.0 or self.linear is not None:
-            super().update(fitted)
+            self._add_to_all(fitted)
             if validation is not None:
                 validation.raw[:] = self.raw[:, chosen]  # the same sums as those of `update`
             return
-        for raw, tree in zip(self.raw, self._grown, strict=True):
-            self._add_by_leaf(raw, tree)
+        for output in range(len(self.raw)):
+            self._add_by_leaf(output)
         self._grown = []  # the order of the rows is valid until the next tree only
         if validation is not None:
             validation.update(fitted)
             self.raw[:, chosen] = validation.raw
 
-    def _add_by_leaf(self, raw: Floats, tree: GrownTree) -> None:
+    def _add_to_all(self, fitted: TreeRound) -> None:
+        """Add the trees to the scores of all rows; with folds, rows they were grown on get other values."""
+        drawn = self._grown if self._folds is not None else []
+        before = [raw[tree.rows] for raw, tree in zip(self.raw, drawn, strict=False)]
+        super().update(fitted)
+        for output, tree in enumerate(drawn):
+            self.raw[output, tree.rows] = before[output]
+            self._add_by_leaf(output)
+
+    def _add_by_leaf(self, output: int) -> None:
+        raw, tree = self.raw[output], self._grown[output]
+        if self._folds is not None:
+            self._folds.add(raw, tree, self._fold_values[output])
+            return
         rows, starts, values = tree.rows, tree.starts, tree.values
         self._fit.team.over_rows(len(rows), lambda a, b: add_leaf_values(raw, rows, starts, values, a, b))
 
@@ -201,11 +274,12 @@ class TrainingScores(TreeScores):
         """Do nothing: the rows are in the memory of this process."""
 
 
-def _rows_of_values(tree: GrownTree) -> tuple[RowNumbers, Integers, Any]:
-    """Return rows grouped by the nodes that give the leaves their values, and the group of every leaf."""
-    if tree.value_nodes is None or np.array_equal(tree.value_nodes, tree.leaves):
+def _rows_of_values(tree: GrownTree, numbers: Integers) -> tuple[RowNumbers, Integers, Any]:
+    """Return rows grouped by the nodes that give some nodes their values, and the group of each of these."""
+    value_nodes = numbers if tree.value_nodes is None else tree.value_nodes[numbers]
+    if np.array_equal(value_nodes, tree.leaves):
         return tree.rows, tree.starts, slice(None)
-    chosen, group = np.unique(tree.value_nodes, return_inverse=True)
+    chosen, group = np.unique(value_nodes, return_inverse=True)
     nodes = tree.nodes[chosen]
     groups = [tree.rows[a:b] for a, b in zip(nodes["start"].tolist(), nodes["stop"].tolist(), strict=True)]
     return np.concatenate(groups), np.cumsum([0, *map(len, groups)]), group
@@ -213,6 +287,10 @@ def _rows_of_values(tree: GrownTree) -> tuple[RowNumbers, Integers, Any]:
 
 class CpuBackend:
     """The backend for tables in memory."""
+
+    concurrent_fits = True
+    weak_rows = LocalWeakRows
+    forest_grower = ThreadedTreeGrower
 
     def training_rows(self, fits: Sequence[TreeFit], train: Dataset) -> list[TrainingRows]:
         """Encode the training rows and compute their first scores."""
@@ -281,10 +359,7 @@ def _make_add_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats],
     def add_trees(trees: Trees, raw: Floats) -> None:
         for tree, nodes in enumerate(trees):
             scores = raw[tree % len(raw)]
-            team.over_rows(codes.n_rows, partial(add_tree_to, scores, nodes))
-
-    def add_tree_to(scores: Floats, nodes: NDArray[np.void], start: int, stop: int) -> None:
-        add_tree(by_column, nodes, start, stop, scores)
+            team.over_rows(codes.n_rows, partial(add_tree, by_column, nodes, scores))
 
     return add_trees
 

@@ -63,7 +63,7 @@ class LinearGrower:
             n_threads,
         )
         if grown.value_nodes is not None:  # small leaves of symmetric trees
-            terms.counts[grown.value_nodes != grown.leaves] = 0
+            terms.counts[grown.value_nodes[grown.leaves] != grown.leaves] = 0
         grown.terms = _by_node(terms, grown.leaves, len(grown.nodes))
         return grown
 

@@ -1,10 +1,10 @@
-"""The rows that the trees of a round are grown on, and what their gradients are multiplied by.
+"""Samples of the rows of a round whose gradients are multiplied by factors; uniform ones are `Weights.draw`.
 
-    uniform    a fraction `subsample` of the rows, all with the same probability
-    gradient   two thirds of them are the rows of the largest gradients, the rest is drawn from the others and
-               has the total weight of these (gradient-based one-side sampling, Ke et al. 2017)
-    bayesian   uniform; each weighs (-log u)**t with u uniform in (0, 1): the Bayesian bootstrap (Rubin 1981)
-               for the temperature t = 1, equal weights for t = 0
+    gradient   of a fraction `subsample` of the rows, two thirds are the rows of the largest gradients, the
+               rest is drawn from the others and has the total weight of these (gradient-based one-side
+               sampling, Ke et al. 2017)
+    bayesian   a uniform draw; each row weighs (-log u)**t with u uniform in (0, 1): the Bayesian bootstrap
+               (Rubin 1981) for the temperature t = 1, equal weights for t = 0
 
 Draws are hashes of the seed, the round and the position of a row among those of positive weight. Weights are
 computed row by row, before gradients become integers, so that no sum depends on threads.
@@ -19,36 +19,29 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.base import BoostingOptions
 from hedgerow.elementary import exp, log
 from hedgerow.growing.grower import Weights
-from hedgerow.kernels.cpu.random import ROW_SAMPLE, ROW_WEIGHTS, draw_rows, sample_rows
+from hedgerow.kernels.cpu.random import ROW_WEIGHTS, draw_positions, draw_row_range
 
 SAMPLINGS = ("uniform", "gradient", "bayesian")
 TOP_FRACTION = 2.0 / 3.0  # of the rows of gradient-based sampling, as in LightGBM: 0.2 of all, and 0.1 drawn
 
 
 class RowSampler:
-    """Draws the rows of every round."""
+    """Draws the rows of every round, and what their gradients are multiplied by."""
 
     def __init__(self, options: BoostingOptions, weights: Weights, n_rows: int) -> None:
         self._options, self._weights, self._n_rows = options, weights, n_rows
 
-    def draw(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats | None]:
+    def draw(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats]:
         """Return the rows of a round in ascending order, and factors (all rows,) of gradients and hessians.
 
-        gradient : (outputs, all rows). The factors are None if all are 1.
+        gradient : (outputs, all rows).
         """
         options, rows = self._options, self._weights.rows
         if options.sampling == "gradient":
             return self._draw_by_gradient(gradient, iteration)
-        drawn = rows
-        if options.subsample < 1.0:
-            # Draw among the rows with weight, not among all: a row of weight zero must have no influence.
-            drawn = rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
-        if options.sampling == "uniform":
-            return drawn, None
-        draws = np.empty(len(rows), np.uint64)
-        draw_rows(options.seed, ROW_WEIGHTS, iteration, draws)
+        drawn = self._weights.draw(options.subsample, options.seed, iteration)
         factors = np.ones(self._n_rows)
-        factors[rows] = bayesian_weights(draws, options.bagging_temperature)
+        factors[rows] = bayesian_factors(options.seed, options.bagging_temperature, iteration, 0, len(rows))
         return drawn, factors
 
     def _draw_by_gradient(self, gradient: Floats, iteration: int) -> tuple[RowNumbers, Floats]:
@@ -86,6 +79,13 @@ def _largest(values: Floats, n: int) -> NDArray[np.bool_]:
     return chosen
 
 
+def bayesian_factors(seed: int, temperature: float, iteration: int, start: int, stop: int) -> Floats:
+    """Return the factors of a round for positions [start, stop) among the rows of positive weight."""
+    draws = np.empty(stop - start, np.uint64)
+    draw_row_range(seed, ROW_WEIGHTS, iteration, start, draws)
+    return bayesian_weights(draws, temperature)
+
+
 def bayesian_weights(draws: NDArray[np.uint64], temperature: float) -> Floats:
     """Return (-log u)**temperature for uniform uint64 draws.
 
@@ -96,10 +96,3 @@ def bayesian_weights(draws: NDArray[np.uint64], temperature: float) -> Floats:
     uniform = ((draws >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # exact, never 0 or 1
     weights: Floats = exp(temperature * log(-log(uniform)))
     return weights
-
-
-def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
-    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
-    positions = np.empty(n_rows, np.uint32)
-    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
-    return positions[:n] if n else np.zeros(1, np.uint32)

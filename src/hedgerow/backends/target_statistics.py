@@ -29,6 +29,7 @@ from hedgerow.binning import BinnedTable, Bins, column_edges
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.random import TARGET_PARTS, draw_rows
 from hedgerow.table import Schema, Table
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 _BITS = 40  # of the largest weight and the largest product of weight and target
@@ -36,6 +37,7 @@ _SUM_BITS = 62
 _N_FOLDS = 5  # of the training rows
 _CODES = 256  # bits of a set
 _BLOCK_ROWS = 65_536
+_MOST_EDGES = 65_534  # of a column of codes of two bytes
 
 
 class TargetOptions(NamedTuple):
@@ -107,13 +109,28 @@ def _rounded(values: Floats, bits: int) -> Integers:
     return rounded
 
 
-def _sums(groups: Integers, values: Integers, n_groups: int) -> Integers:
+def _sums(groups: NDArray[np.signedinteger[Any]], values: Integers, n_groups: int) -> Integers:
     sums = np.zeros(n_groups, np.int64)
     np.add.at(sums, groups, values)
     return sums
 
 
 # --- the columns of a fit
+
+
+class EncodedRows(NamedTuple):
+    """What shards need for columns that are coded by target statistics.
+
+    bins : by which trees are grown
+    replaced : the numbers of the coded columns
+    codes : uint8 (rows, coded columns)
+    set_splits : converts the splits of trees
+    """
+
+    bins: Bins
+    replaced: tuple[int, ...]
+    codes: NDArray[np.uint8]
+    set_splits: "SetSplits"
 
 
 class TargetStatistics:
@@ -128,8 +145,8 @@ class TargetStatistics:
     """
 
     def __init__(self, table: Table, y: Floats, options: TargetOptions) -> None:
-        self._y, self._options = y, options
-        self._numbers = {column: _category_numbers(table, column) for column in options.columns}
+        self._y, self._options, self._n_rows = y, options, table.n_rows
+        self._numbers = _category_numbers(table, options.columns)
         self._sizes = {column: _n_categories(table, column) for column in options.columns}
 
     def add_to(self, bins: Bins, weights: Weights, max_bins: int) -> Bins:
@@ -164,6 +181,21 @@ class TargetStatistics:
         by_column : the codes of all rows by `bins`, which are overwritten in a copy.
         """
         by_column, prior_codes = by_column.copy(), np.zeros(bins.n_columns, np.int64)
+        for position, codes, prior_code in self._codes(bins, weights, seed):
+            by_column[position], prior_codes[position] = codes, prior_code
+        return BinnedTable.of(_as_numbers(bins), by_column, team), SetSplits(bins, prior_codes)
+
+    def encode_rows(self, bins: Bins, weights: Weights, seed: int) -> EncodedRows:
+        """Do `encode` for rows in shards: return the codes that replace those of some columns."""
+        replaced = tuple(position for position, _, _ in self._coded(_sources(bins)))
+        by_row = np.empty((self._n_rows, len(replaced)), CODE)
+        prior_codes = np.zeros(bins.n_columns, np.int64)
+        for number, (position, codes, prior_code) in enumerate(self._codes(bins, weights, seed)):
+            by_row[:, number], prior_codes[position] = codes, prior_code
+        return EncodedRows(_as_numbers(bins), replaced, by_row, SetSplits(bins, prior_codes))
+
+    def _codes(self, bins: Bins, weights: Weights, seed: int) -> Any:
+        """Yield all coded columns: the position, the codes of the rows and the code of the prior."""
         folds = draw_statistic_folds(len(weights.rows), seed)
         for position, column, target in self._coded(_sources(bins)):
             moments, edges = _moments(target, weights), bins.edges_of(position)
@@ -171,9 +203,7 @@ class TargetStatistics:
             values = self._of_categories(moments, numbers[weights.rows], size)[numbers]
             values[weights.rows] = self._of_other_folds(moments, numbers[weights.rows], size, folds)
             values[numbers == size] = prior
-            by_column[position] = _codes_of(values, edges)
-            prior_codes[position] = _codes_of(np.array([prior]), edges)[0]
-        return BinnedTable.of(_as_numbers(bins), by_column, team), SetSplits(bins, prior_codes)
+            yield position, _codes_of(values, edges), _codes_of(np.array([prior]), edges)[0]
 
     @property
     def _n_targets(self) -> int:
@@ -187,7 +217,7 @@ class TargetStatistics:
                 target = self._y if self._n_targets == 1 else (self._y == number).astype(np.float64)
                 yield position, column, target
 
-    def _of_categories(self, moments: _Moments, numbers: Integers, size: int) -> Floats:
+    def _of_categories(self, moments: _Moments, numbers: NDArray[np.int32], size: int) -> Floats:
         """Return the statistics of all categories, and the prior for missing ones."""
         weight = _sums(numbers, moments.weight, size + 1)
         target = _sums(numbers, moments.target, size + 1)
@@ -196,11 +226,15 @@ class TargetStatistics:
         values[size] = prior
         return values
 
-    def _of_other_folds(self, moments: _Moments, numbers: Integers, size: int, folds: Integers) -> Floats:
+    def _of_other_folds(
+        self, moments: _Moments, numbers: NDArray[np.int32], size: int, folds: Integers
+    ) -> Floats:
         """Return the statistics of the training rows, each from the folds that it does not belong to."""
         sums = []
         for values in (moments.weight, moments.target):
-            fold_sums = _sums(numbers * _N_FOLDS + folds, values, (size + 1) * _N_FOLDS).reshape(-1, _N_FOLDS)
+            fold_sums = _sums(folds + numbers * np.int64(_N_FOLDS), values, (size + 1) * _N_FOLDS).reshape(
+                -1, _N_FOLDS
+            )
             others = fold_sums.sum(axis=1, keepdims=True) - fold_sums
             sums.append(others[numbers, folds])
         return moments.statistics(sums[0], sums[1], _prior(moments), self._options.smoothing)
@@ -261,12 +295,45 @@ def _n_categories(table: Table, column: int) -> int:
     return 0 if categories is None else len(categories)
 
 
-def _category_numbers(table: Table, column: int) -> Integers:
+def _category_numbers(table: Table, columns: Sequence[int]) -> dict[int, NDArray[np.int32]]:
     """Return the number of the category of every row; for a missing one, the number of categories."""
-    numbers = np.full(table.n_rows, _n_categories(table, column), np.int64)
+    if isinstance(table, RemoteTable):
+        return _remote_category_numbers(table, columns)
+    return {column: _numbers_in_memory(table, column) for column in columns}
+
+
+def _numbers_in_memory(table: Table, column: int) -> NDArray[np.int32]:
+    numbers = np.full(table.n_rows, _n_categories(table, column), np.int32)
     for a in range(0, table.n_rows, _BLOCK_ROWS):
         rows = np.arange(a, min(a + _BLOCK_ROWS, table.n_rows))
         values = table.rows(rows, slice(column, column + 1))[:, 0]
         known = ~np.isnan(values)
-        numbers[rows[known]] = values[known].astype(np.int64)
+        numbers[rows[known]] = values[known].astype(np.int32)
     return numbers
+
+
+def _remote_category_numbers(table: RemoteTable, columns: Sequence[int]) -> dict[int, NDArray[np.int32]]:
+    """Do `_category_numbers` for a remote table, which returns codes of two bytes, in one pass.
+
+    The columns are coded as numbers, with edges between the categories: a code less 1 is the number of edges
+    below the value. Where edges are more than codes, they are those of several columns, whose numbers are
+    added up.
+    """
+    edges, sources = list[Floats](), list[int]()
+    for column in columns:
+        own = np.arange(1, _n_categories(table, column)) - 0.5
+        pieces = np.split(own, range(_MOST_EDGES, len(own), _MOST_EDGES))
+        edges += pieces
+        sources += [column] * len(pieces)
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in edges])]).astype(np.int64)
+    no_tables = np.empty(0, np.uint8), np.zeros(len(edges) + 1, np.int64)
+    codes = table.read_codes(Bins(np.concatenate(edges), starts, *no_tables, np.array(sources)))
+    found = {}
+    for column in columns:
+        positions = [position for position, source in enumerate(sources) if source == column]
+        numbers = np.full(table.n_rows, -len(positions), np.int32)
+        for position in positions:
+            numbers += codes[position]
+        numbers[codes[positions[0]] == 0] = _n_categories(table, column)
+        found[column] = numbers
+    return found

@@ -7,12 +7,8 @@ again.
 """
 
 import math
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import local
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +23,10 @@ from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarg
 from hedgerow.growing.grower import Weights
 from hedgerow.kernels.cpu.binning import add_code_keys, add_keys
 from hedgerow.losses.base import weighted_mean
-from hedgerow.table import Table
 from hedgerow.table.table import Dataset, value_bits
 from hedgerow.threads import Team
 from hedgerow.voting import BinnedRows, ForestModel, VoteForest, VotingTree
 
-_TREES_PER_THREAD = 2  # trees per thread that may be grown before they are collected
 _FACTOR_BITS = 49  # of a class weight times all draws
 _ROW_WEIGHT_BITS = 30  # of row weights if there are class weights too, which then have as many
 
@@ -119,6 +113,11 @@ class TreeTask:
     sampler: TreeSampler
     balance: bool = False
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of the table."""
+        return self.sampler.draws.pool.n_rows
+
     def grow(self, grower: DeepGrower, tree: int) -> VotingTree:
         """Grow tree number `tree`, in the memory of `grower`."""
         counts = self.sampler.counts(tree)
@@ -134,58 +133,6 @@ class TreeTask:
         steps = 2.0 ** (bits - total.bit_length())
         ratio = total / (target.n_outputs * np.maximum(per_class, 1).astype(np.float64))
         return np.maximum(np.rint(ratio * steps), 1.0).astype(np.int64)
-
-
-class ForestGrower(Protocol):
-    """Grows the trees of a forest before the loop requests them; the loop collects them in order."""
-
-    def fit(self, targets: int, iteration: int) -> VotingTree:
-        """Return the next tree."""
-
-    def close(self) -> Iterator[VotingTree]:
-        """Stop; yield the trees that are grown but not collected, which exist only after an interrupt."""
-
-
-class ThreadedTreeGrower:
-    """Grows trees in threads, each with its own memory."""
-
-    def __init__(self, task: TreeTask, numbers: range, n_threads: int) -> None:
-        self._task, self._numbers, self._thread_state = task, iter(numbers), local()
-        self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
-        self._pending: deque[Future[VotingTree]] = deque()
-        self._window = n_threads * _TREES_PER_THREAD
-
-    def fit(self, targets: int, iteration: int) -> VotingTree:
-        """Return the next tree."""
-        if self._pool is None:
-            return self._grow(targets)
-        while len(self._pending) < self._window:
-            number = next(self._numbers, None)
-            if number is None:
-                break
-            self._pending.append(self._pool.submit(self._grow, number))
-        return self._pending.popleft().result()
-
-    def _grow(self, number: int) -> VotingTree:
-        if not hasattr(self._thread_state, "grower"):
-            self._thread_state.grower = self._task.grower.for_thread()
-        return self._task.grow(self._thread_state.grower, number)
-
-    def close(self) -> Iterator[VotingTree]:
-        """See `ForestGrower.close`."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-        while self._pending and not self._pending[0].cancelled():
-            yield self._pending.popleft().result()
-
-
-def make_forest_grower(task: TreeTask, numbers: range, table: Table, n_threads: int) -> ForestGrower:
-    """Return the grower: the workers of the table's cluster, or threads of this process."""
-    if table.cluster is None or not numbers:
-        return ThreadedTreeGrower(task, numbers, min(n_threads, len(numbers)))
-    from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - loads Dask
-
-    return DaskTreeGrower(task, numbers, *table.cluster)
 
 
 # --- the fit
@@ -275,7 +222,7 @@ class _Growth:
         """Grow the trees; fewer after an interrupt."""
         task, numbers = self._task(run.seed), range(self._n_previous, run.n_rounds)
         rule = IndependentMembers(self._trees)
-        grower = make_forest_grower(task, numbers, self._data.table, run.n_threads)
+        grower = run.backend(self._data.table).forest_grower(task, numbers, run.n_threads)
         try:
             run_rounds(
                 rule, grower, run, self._n_previous,

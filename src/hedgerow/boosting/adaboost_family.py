@@ -57,10 +57,9 @@ class ScoredRows:
 
     def error(self, team: Team) -> float:
         """Return the weighted fraction of the rows that are misclassified."""
-        sums: list[int] = []
-        raw, classes, rounded = self.raw, self.classes, self.rounded
-        team.over_rows(len(classes), lambda a, b: sums.append(int(wrong_weight(raw, classes, rounded, a, b))))
-        return sum(sums) / (int(rounded.sum()) if rounded.size else len(classes))
+        classes, rounded = self.classes, self.rounded
+        sums = team.over_rows(len(classes), partial(wrong_weight, self.raw, classes, rounded))
+        return sum(map(int, sums)) / (int(rounded.sum()) if rounded.size else len(classes))
 
 
 @dataclass(eq=False)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, Keys, RowNumbers
-from hedgerow.binning import BinnedTable, Bins, find_bins
+from hedgerow.backends.base import WeakRows
+from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions, ScoredRows, Step
 from hedgerow.boosting.adaboost_members import MemberLearner
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianRows, MedianTrees, VoteModel
@@ -23,8 +24,7 @@ from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.r2 import R2Rule
 from hedgerow.boosting.weak_learners import Resampler, RowSubset, RowWeights, WeakTreeLearner, class_dtype
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.weak_shards import RemoteRows
-from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
+from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.adaboost import WHOLE
 from hedgerow.members import predict_values, take_rows
 from hedgerow.memory import (
@@ -35,7 +35,6 @@ from hedgerow.memory import (
     weak_tree_nodes,
 )
 from hedgerow.table import Table
-from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
@@ -213,41 +212,6 @@ def _median_rule(
 # --- ensembles: a learner, its input, and the model of its members
 
 
-class LocalRows:
-    """Codes of a table in memory; `RemoteRows` has the same methods for a remote table."""
-
-    def __init__(self, codes: BinnedTable, team: Team) -> None:
-        self.codes, self._team = codes, team
-
-    def make_grower(self, rules: WeakRules, team: Team) -> WeakGrower:
-        """Return a grower of trees on these rows."""
-        return WeakGrower(self.codes, rules, team)
-
-    def leaf_ids(self, tree: WeakTree) -> LeafIds:
-        """Return the node number of the leaf of every row."""
-        return tree.apply(self.codes, self._team)
-
-    def scores(self, forest: Forest, n_outputs: int) -> Floats:
-        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
-        scores = np.zeros((n_outputs, self.codes.n_rows))
-        for tree, output in enumerate(forest.output):
-            forest.add_coded_scores(self.codes, tree, scores[output], self._team)
-        return scores
-
-    def close(self) -> None:
-        """Nothing is remote."""
-
-
-LocalOrRemoteRows = LocalRows | RemoteRows
-
-
-def code_rows(table: Table, bins: Bins, team: Team) -> LocalOrRemoteRows:
-    """Encode the rows of a table where they are; nothing else depends on the kind of table."""
-    if isinstance(table, RemoteTable):
-        return RemoteRows(table, bins, team.n_threads)
-    return LocalRows(bins.encode(table, team, for_growing=False), team)
-
-
 class _AdaBoostTreeEnsemble:
     """Trees, grown on codes."""
 
@@ -270,16 +234,17 @@ class _AdaBoostTreeEnsemble:
             else self._previous.bins.checked_for_warm_start(edges)
         )
         self._team, self._options = team, options
-        self._train = code_rows(train.table, self.bins, team)
-        self._rows: dict[Table, LocalOrRemoteRows] = {train.table: self._train}
-        grower = self._train.make_grower(options.tree_rules, team)
-        self.learner = WeakTreeLearner(grower, weights, resampler)
+        self._train = options.backend(train.table).weak_rows(train.table, self.bins, team)
+        self._rows: dict[Table, WeakRows] = {train.table: self._train}
+        self.learner = WeakTreeLearner(self._train.make_grower(options.tree_rules), weights, resampler)
 
-    def encode(self, data: Dataset) -> LocalOrRemoteRows:
+    def encode(self, data: Dataset) -> WeakRows:
         """Return the rows as the fitted learners read them."""
-        if data.table not in self._rows:
-            self._rows[data.table] = code_rows(data.table, self.bins, self._team)
-        return self._rows[data.table]
+        table = data.table
+        if table not in self._rows:
+            backend = self._options.backend(table)
+            self._rows[table] = backend.weak_rows(table, self.bins, self._team)
+        return self._rows[table]
 
     def take(self, numbers: RowNumbers) -> RowSubset:
         """Select training rows."""
@@ -295,9 +260,7 @@ class _AdaBoostTreeEnsemble:
         """Return scores of the training rows with a model."""
         return self._train.scores(model.forest, self._options.n_outputs)
 
-    def member_predictions(
-        self, model: MedianTrees, rows: LocalOrRemoteRows | None = None
-    ) -> Iterator[Floats]:
+    def member_predictions(self, model: MedianTrees, rows: WeakRows | None = None) -> Iterator[Floats]:
         """Yield predictions of each member of a median; None for the training rows."""
         for tree in range(model.n_rounds):
             yield (rows or self._train).scores(model.trees.forest.select(range(tree, tree + 1)), 1)[0]

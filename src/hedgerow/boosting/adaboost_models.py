@@ -32,7 +32,7 @@ from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows, rows_per_block
 
 Predictions = Callable[[int, int], Floats]  # predictions (rows, members) of rows start..stop-1
-OverRows = Callable[[int, Callable[[int, int], Any]], None]
+OverRows = Callable[[int, Callable[[int, int], Any]], Any]
 
 _BITS = 52  # of the sum of integer weights
 _BLOCK_ROWS = 4096  # rows whose medians are computed at a time

@@ -1,10 +1,10 @@
 """Callbacks: objects that are called with a `Round` after every round and may stop the fit.
 
-`fit` creates some of them from its parameters; users pass others with ``fit(..., callbacks=[...])``. Any
-callable that takes a `Round` is a callback. A true return value stops the fit.
+`fit` creates some of them from its parameters (see `loop`); users pass others with
+``fit(..., callbacks=[...])``. Any callable that takes a `Round` is a callback. A true return value stops the
+fit.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,61 +52,6 @@ class Callback(Protocol):
 
 
 HistoryDict = dict[str, list[float]]  # the values of all rounds by name; see `loop.History`
-
-
-class EarlyStopping:
-    """Stop when the loss on the first evaluation set has not improved for `patience` rounds.
-
-    Parameters
-    ----------
-    patience : int
-        Number of rounds without improvement after which the fit stops.
-    tol : float
-        A loss is an improvement only if it is lower than the best by more than `tol` times the improvement
-        since the first round, or since the model that a warm start continues. This does not depend on the
-        unit of the target, and holds for losses that may be negative.
-
-    Attributes
-    ----------
-    best_round : int
-        Index of the best round so far, -1 before the first. As one of the `callbacks` of a fit it only
-        stops; with ``early_stopping=True`` the model is also truncated after this round.
-
-    Examples
-    --------
-    >>> stopper = EarlyStopping(patience=2)
-    >>> [bool(stopper(Round(i, 9, 0.0, validation_loss=(x,)))) for i, x in enumerate([3, 2, 2, 2, 1])]
-    [False, False, False, True, False]
-    >>> stopper.best_round
-    4
-    """
-
-    def __init__(self, patience: int = 10, tol: float = 1e-7) -> None:
-        if not patience >= 1:
-            raise ValueError(f"patience={patience} is not allowed: it must be an integer >= 1")
-        if not tol >= 0:
-            raise ValueError(f"tol={tol} is not allowed: it must be a number >= 0")
-        self.patience = patience
-        self.tol = tol
-        self.first_loss, self.best_loss = math.nan, math.inf
-        self.best_round = self.last_round = -1
-
-    def __call__(self, done: Round) -> bool:
-        """Process a finished round."""
-        if not done.validation_loss:
-            raise ValueError("EarlyStopping needs an evaluation set: pass eval_set to fit")
-        if done.number <= self.last_round:  # a new fit has started
-            self.first_loss, self.best_loss, self.best_round = math.nan, math.inf, -1
-        self.last_round = done.number
-        loss = done.validation_loss[0]
-        improvement = self.first_loss - self.best_loss
-        if loss < self.best_loss - (self.tol * improvement if math.isfinite(improvement) else 0.0):
-            self.best_loss, self.best_round = loss, done.number
-            if not math.isfinite(self.first_loss):
-                self.first_loss = loss
-        if self.best_round < 0:  # the first round counts even if its loss is infinite
-            self.best_round = done.number
-        return done.number - self.best_round >= self.patience
 
 
 class TimeLimit:

@@ -9,7 +9,8 @@ Without the factors, the new trees and the dropped ones together would change th
 right amount; XGBoost uses the same factors. Later rounds change the values of earlier trees: the model of the
 first rounds is not the model that was evaluated then, so that no early stopping can return to it.
 
-Which rounds are dropped is a hash of the seed and the round. The rows must be in memory.
+Which rounds are dropped is a hash of the seed and the round. Scores must be in this process; codes may be in
+shards.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
 from hedgerow.backends.base import BoostingOptions, EvaluationRows, TreeRound
-from hedgerow.backends.cpu import Trees, TreeScores
+from hedgerow.backends.cpu import Trees
 from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_columns, sample_rows
 
 
@@ -49,7 +50,7 @@ def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Int
 class DropTrainingRows(EvaluationRows):
     """Training rows whose trees are fitted without some of the rounds.
 
-    rows : the training rows, in memory
+    rows : the training rows, with their scores in this process
     rounds : all rounds so far; the values of dropped trees are changed
     """
 
@@ -91,15 +92,19 @@ class DropTrainingRows(EvaluationRows):
         """Return the weighted mean of the loss at the current scores."""
         return float(self._rows.mean_loss())
 
+    def close(self) -> None:
+        """Release what is not in the memory of this process."""
+        self._rows.close()
+
     def _add(self, trees: Trees) -> None:
         if trees:
             self._rows.add_trees(trees, self._rows.raw)
 
 
 class DropEvaluationRows(EvaluationRows):
-    """An evaluation set whose scores follow the values of dropped trees."""
+    """An evaluation set, in memory, whose scores follow the values of dropped trees."""
 
-    def __init__(self, rows: TreeScores) -> None:
+    def __init__(self, rows: Any) -> None:
         self._rows = rows
 
     def update(self, fitted: DropRound) -> None:
@@ -110,7 +115,11 @@ class DropEvaluationRows(EvaluationRows):
 
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
-        return self._rows.mean_loss()
+        return float(self._rows.mean_loss())
+
+    def close(self) -> None:
+        """Release what is not in the memory of this process."""
+        self._rows.close()
 
 
 def _scaled(trees: Sequence[NDArray[np.void]], factor: float) -> Trees:

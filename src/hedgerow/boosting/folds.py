@@ -186,6 +186,7 @@ class FoldTrainingRows(EvaluationRows):
     ) -> None:
         self._models, self._teams = models, teams
         self._fitted: list[Any] = [None] * len(models)  # the `TreeRound` of every model
+        self._losses = [math.nan] * len(models)  # of the rows that every model is fitted to
         held_out = [_weight_of(y, weight, np.flatnonzero(folds == fold)) for fold in range(len(models))]
         self._trained = [math.fsum(held_out) - weight for weight in held_out]
         self.validation: FoldValidation | None = FoldValidation(
@@ -211,17 +212,21 @@ class FoldTrainingRows(EvaluationRows):
         return TreeRound(trees, sum(fitted.n_leaves for fitted in self._fitted), terms=terms)
 
     def update(self, fitted: TreeRound) -> None:
-        """Add the trees of the round to the scores of their models."""
+        """Add the trees of the round to the scores of their models, and compute their losses."""
 
         def update_group(group: int) -> None:
             for fold in self._teams.folds_of(group):
-                self._models[fold].update(self._fitted[fold])
+                model = self._models[fold]
+                model.update(self._fitted[fold])
+                self._losses[fold] = model.mean_loss()
+                if self.validation is not None:
+                    self.validation.losses[fold] = self.validation.folds[fold].mean_loss()
 
         self._teams.team.together(update_group, self._teams.n_groups)
 
     def mean_loss(self) -> float:
         """Return the mean loss of the rows that the models are fitted to."""
-        return _mean([model.mean_loss() for model in self._models], self._trained)
+        return _mean(self._losses, self._trained)
 
     def close(self) -> None:
         """Release what is not in the memory of this process."""
@@ -230,17 +235,23 @@ class FoldTrainingRows(EvaluationRows):
 
 
 class FoldValidation(EvaluationRows):
-    """The out-of-fold rows: those of every fold, under its model."""
+    """The out-of-fold rows: those of every fold, under its model.
+
+    losses : mean losses of the folds, which `FoldTrainingRows.update` computes
+    """
 
     def __init__(self, folds: Sequence[EvaluationRows | None], weights: Sequence[float]) -> None:
-        self._folds, self._weights = [fold for fold in folds if fold is not None], weights
+        self.folds, self._weights = [fold for fold in folds if fold is not None], weights
+        self.losses: dict[int, float] = {}
 
     def update(self, fitted: TreeRound) -> None:
         """Do nothing: the models update their validation rows."""
 
     def mean_loss(self) -> float:
         """Return the weighted mean of the loss at the current scores."""
-        return _mean([fold.mean_loss() for fold in self._folds], self._weights)
+        if not self.losses:  # before the first round
+            self.losses = {number: fold.mean_loss() for number, fold in enumerate(self.folds)}
+        return _mean([self.losses[number] for number in range(len(self.folds))], self._weights)
 
 
 def _weight_of(y: Floats, weight: Floats | None, rows: RowNumbers | NDArray[Any]) -> float:

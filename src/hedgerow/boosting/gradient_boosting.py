@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
-from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
-from hedgerow.backends.cpu import CpuBackend
-from hedgerow.backends.sharded import ShardedBackend
+from hedgerow._typing import Floats, Integers
+from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.leaf_values import smooth_values
+from hedgerow.backends.sharded import is_central
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
@@ -32,8 +32,6 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions, Weights, mask_weights
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members
-from hedgerow.table import Table
-from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import Dataset
 from hedgerow.threads import Team
 
@@ -59,6 +57,8 @@ class GradientBoostingOptions(FitOptions):
     evaluates_folds: bool = True  # compute the out-of-fold loss in every round
     drop_rate: float = 0.0  # the probability that a round is dropped while a later one is fitted, see `dart`
     max_drop: int | None = None  # of rounds that are dropped at once
+    path_smooth: float = 0.0  # pulls the value of a node towards its parent's, see `smooth_values`
+    leaf_value_folds: int | None = None  # of the rows of a round, see hedgerow.backends.leaf_values
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
     linear_l2: float | None = None  # penalty of the linear functions of leaves; None for constant leaves
 
@@ -70,11 +70,25 @@ class GradientBoostingOptions(FitOptions):
                 rate *= self.learning_rate_decay
         return rate
 
-    def shrink(self, nodes: NDArray[np.void], iteration: int) -> None:
-        """Bound the values of a tree, and multiply them by the learning rate of the round."""
+    def finish_values(
+        self,
+        values: Floats,
+        counts: Integers,
+        nodes: NDArray[np.void],
+        iteration: int,
+        value_nodes: Integers | None = None,
+    ) -> Floats:
+        """Bound and smooth values (nodes, m), and multiply them by the learning rate of the round."""
         if self.max_leaf_step is not None:
-            nodes["value"] = np.clip(nodes["value"], -self.max_leaf_step, self.max_leaf_step)
-        nodes["value"] *= self.rate(iteration)
+            values = np.clip(values, -self.max_leaf_step, self.max_leaf_step)
+        if self.path_smooth:
+            values = smooth_values(values, counts, nodes, self.path_smooth, value_nodes)
+        return values * self.rate(iteration)
+
+    def shrink(self, nodes: NDArray[np.void], iteration: int, value_nodes: Integers | None = None) -> None:
+        """Do `finish_values` for the values of a tree."""
+        values, counts = nodes["value"][:, np.newaxis], nodes["count"][:, np.newaxis]
+        nodes["value"] = self.finish_values(values, counts, nodes, iteration, value_nodes)[:, 0]
 
 
 @dataclass(eq=False)
@@ -125,12 +139,16 @@ def _require_memory(
     """Raise MemoryError if the fit needs more memory than is available."""
     n_outputs = options.loss.n_outputs
     size = options.size(
-        train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds,
-        linear_leaves=options.linear_l2 is not None,
-    )  # fmt: skip
+        train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins, n_folds=options.n_folds
+    )
+    central = size.is_remote and is_central(options)
+    weighted = options.sampling != "uniform" and (central or not size.is_remote)
+    size = replace(
+        size, is_central=central, is_weighted=weighted, linear_leaves=options.linear_l2 is not None
+    )
     if options.target_options is not None:
-        n_repeats = len(options.target_options.columns) * (n_outputs - 1)
-        size = replace(size, n_columns=size.n_columns + n_repeats, codes_of_folds=True)
+        n_coded = len(options.target_options.columns)
+        size = replace(size, n_columns=size.n_columns + n_coded * (n_outputs - 1), n_coded=n_coded)
     if options.estimator is None:
         growth, n_rows = options.growth, size.n_rows
         n_leaves = growth.max_leaves(n_rows)
@@ -139,6 +157,10 @@ def _require_memory(
         estimate = estimate_gradient_boosting(size, n_leaves, is_complete=growth.symmetric)
     else:
         estimate = estimate_members(size, evaluates=True)
+    if options.leaf_value_folds is not None:
+        row_bytes = 25  # of folds and their draws; scores, gradients and statistics are not in shards
+        row_bytes += 24 * n_outputs + 40 if size.is_remote else 0
+        estimate["leaf value folds"] = row_bytes * size.n_rows * size.n_folds
     advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
     if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"
@@ -244,8 +266,8 @@ class _TreeEnsemble:
         self._fold_starts: Floats | None = None
         start, previous_models = starts[0], [previous]
         if options.folds is not None:
-            # shards have threads of their own, and a user's loss is called by one thread at a time
-            at_once = options.loss.splittable and not isinstance(train.table, RemoteTable)
+            # a user's loss is called by one thread at a time
+            at_once = options.loss.splittable and options.backend(train.table).concurrent_fits
             self._teams = FoldTeams(team, options.n_folds, stack, at_once=at_once)
             previous_models = [previous and previous.fold_model(fold) for fold in range(options.n_folds)]
             self._fold_starts = np.stack(starts)
@@ -269,7 +291,7 @@ class _TreeEnsemble:
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
-        rows = _backend_for(train.table).training_rows(self._fits, train)
+        rows = self._options.backend(train.table).training_rows(self._fits, train)
         if self._options.drop_rate:
             return DropTrainingRows(rows[0], self._rounds, self._options)
         if folds is None or self._teams is None:
@@ -281,9 +303,8 @@ class _TreeEnsemble:
 
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
-        if self._options.drop_rate:
-            return DropEvaluationRows(CpuBackend().evaluation_rows(self._mean_fit, rows))
-        return _backend_for(rows.table).evaluation_rows(self._mean_fit, rows)
+        evaluation = self._options.backend(rows.table).evaluation_rows(self._mean_fit, rows)
+        return DropEvaluationRows(evaluation) if self._options.drop_rate else evaluation
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""
@@ -299,10 +320,3 @@ class _TreeEnsemble:
         terms = [own for done in self._rounds for own in done.terms]
         forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))], terms)
         return Forest.join(self._previous.forest, forest) if self._previous else forest
-
-
-def _backend_for(table: Table) -> Backend:
-    """Choose the backend for a table; nothing else depends on the kind of table."""
-    if isinstance(table, RemoteTable):
-        return ShardedBackend()
-    return CpuBackend()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.backends.base import BoostingOptions
 from hedgerow.backends.cpu import Scores
-from hedgerow.backends.row_sampling import draw_positions
+from hedgerow.kernels.cpu.random import draw_positions
 from hedgerow.losses import Loss
 from hedgerow.members import (
     MemberSum,

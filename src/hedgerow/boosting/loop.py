@@ -10,6 +10,7 @@ Every boosting algorithm of the library is this loop with its own update rule, w
 `boost` is the bare loop; `run_rounds` adds the callbacks that the parameters of an estimator require.
 """
 
+import math
 import signal
 import threading
 import time
@@ -22,10 +23,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.callbacks import Callback, EarlyStopping, HistoryDict, Round, format_losses
+from hedgerow.backends.base import Backend
+from hedgerow.backends.cpu import CpuBackend
+from hedgerow.boosting.callbacks import Callback, HistoryDict, Round, format_losses
 from hedgerow.memory import FitSize
 from hedgerow.progress import ProgressBar
-from hedgerow.table.table import Dataset
+from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import Dataset, Table
 from hedgerow.threads import CHUNK_ROWS
 
 
@@ -217,6 +221,14 @@ class FitOptions:
             **more,
         )
 
+    def backend(self, table: Table) -> Backend:
+        """Choose where the rows of a table are kept; no other code does. A device would be an option."""
+        if not isinstance(table, RemoteTable):
+            return CpuBackend()
+        from hedgerow.backends.sharded import ShardedBackend  # noqa: PLC0415 - for remote tables only
+
+        return ShardedBackend(table.cluster)
+
 
 class History:
     """Callback that collects the values of all rounds in lists, by name.
@@ -246,6 +258,61 @@ class History:
         for name, value in values.items():
             if value is not None:
                 self.record.setdefault(name, []).append(value)
+
+
+class EarlyStopping:
+    """Stop when the loss on the first evaluation set has not improved for `patience` rounds.
+
+    Parameters
+    ----------
+    patience : int
+        Number of rounds without improvement after which the fit stops.
+    tol : float
+        A loss is an improvement only if it is lower than the best by more than `tol` times the improvement
+        since the first round, or since the model that a warm start continues. This does not depend on the
+        unit of the target, and holds for losses that may be negative.
+
+    Attributes
+    ----------
+    best_round : int
+        Index of the best round so far, -1 before the first. As one of the `callbacks` of a fit it only
+        stops; with ``early_stopping=True`` the model is also truncated after this round.
+
+    Examples
+    --------
+    >>> stopper = EarlyStopping(patience=2)
+    >>> [bool(stopper(Round(i, 9, 0.0, validation_loss=(x,)))) for i, x in enumerate([3, 2, 2, 2, 1])]
+    [False, False, False, True, False]
+    >>> stopper.best_round
+    4
+    """
+
+    def __init__(self, patience: int = 10, tol: float = 1e-7) -> None:
+        if not patience >= 1:
+            raise ValueError(f"patience={patience} is not allowed: it must be an integer >= 1")
+        if not tol >= 0:
+            raise ValueError(f"tol={tol} is not allowed: it must be a number >= 0")
+        self.patience = patience
+        self.tol = tol
+        self.first_loss, self.best_loss = math.nan, math.inf
+        self.best_round = self.last_round = -1
+
+    def __call__(self, done: Round) -> bool:
+        """Process a finished round."""
+        if not done.validation_loss:
+            raise ValueError("EarlyStopping needs an evaluation set: pass eval_set to fit")
+        if done.number <= self.last_round:  # a new fit has started
+            self.first_loss, self.best_loss, self.best_round = math.nan, math.inf, -1
+        self.last_round = done.number
+        loss = done.validation_loss[0]
+        improvement = self.first_loss - self.best_loss
+        if loss < self.best_loss - (self.tol * improvement if math.isfinite(improvement) else 0.0):
+            self.best_loss, self.best_round = loss, done.number
+            if not math.isfinite(self.first_loss):
+                self.first_loss = loss
+        if self.best_round < 0:  # the first round counts even if its loss is infinite
+            self.best_round = done.number
+        return done.number - self.best_round >= self.patience
 
 
 class EvaluatedRule(UpdateRule, Protocol):

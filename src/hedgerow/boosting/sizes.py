@@ -19,6 +19,10 @@ _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean o
 _FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
 _FEW_COLUMNS = 4  # about how many columns a node tries with several classes
+_MANY_CATEGORIES = 32  # of a column, above which target statistics are more accurate than sets
+_ROWS_FOR_STATISTICS = 1000  # two or more classes; with 400 rows they are not more accurate
+_ROWS_FOR_MEANS = 3000  # numbers, whose means vary more; with 1,200 rows they are not
+_CLASSES_FOR_STATISTICS = 10  # a column is repeated for every class: with many classes, memory and time grow
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Sizes:
     colsample_bytree: float = 1.0
     max_features: float = 1.0
     n_folds: int | None = None
+    max_categories_for_sets: int | None = None
     n_iter_no_change: int = 10
     n_estimators: int = 100
 
@@ -57,6 +62,18 @@ def auto_folds(n_rows: int, n_outputs: int) -> int | None:
     return next((folds for folds, most in limits if n_rows * n_outputs <= most), None)
 
 
+def _auto_categories(n_rows: int, n_outputs: int, *, classes: bool) -> int | None:
+    """Return above how many categories a column is coded by target statistics; None for no column.
+
+    >>> [_auto_categories(n_rows, 1, classes=True) for n_rows in (999, 1000)]
+    [None, 32]
+    >>> _auto_categories(2999, 1, classes=False), _auto_categories(3000, 11, classes=True)
+    (None, None)
+    """
+    least = _ROWS_FOR_STATISTICS if classes else _ROWS_FOR_MEANS
+    return _MANY_CATEGORIES if n_rows >= least and n_outputs <= _CLASSES_FOR_STATISTICS else None
+
+
 def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) -> Sizes:
     """Return the sizes for n_estimators="auto" and a table with `n_rows` rows of positive weight.
 
@@ -69,6 +86,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         colsample_bytree=0.7,
         max_features=0.7,
         n_folds=auto_folds(n_rows, n_outputs),
+        max_categories_for_sets=_auto_categories(n_rows, n_outputs, classes=classes),
         n_iter_no_change=20,
         n_estimators=_MAX_ROUNDS,
     )

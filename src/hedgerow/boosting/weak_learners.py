@@ -16,15 +16,17 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, Keys, RowNumbers
+from hedgerow.backends.base import WeakTreeGrower
 from hedgerow.growing.grower import Weights
-from hedgerow.growing.weak_shards import ShardedWeakGrower
-from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
+from hedgerow.growing.weak_tree import LeafIds, WeakTree
 from hedgerow.kernels.cpu.adaboost import (
     WHOLE,
     fill_exponents,
@@ -120,8 +122,8 @@ class RowWeights:
         self._over_rows(lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b]))
         return Distribution(weight, rounded, total)
 
-    def _over_rows(self, task: Callable[[int, int], Any], chunk_rows: int | None = None) -> None:
-        self.team.over_rows(self.n_rows, task, chunk_rows)
+    def _over_rows(self, task: Callable[[int, int], Any], chunk_rows: int | None = None) -> list[Any]:
+        return self.team.over_rows(self.n_rows, task, chunk_rows)
 
     def _check_total(self, total: float) -> None:
         if not (total > 0.0 and math.isfinite(total)):
@@ -155,11 +157,7 @@ class RowWeights:
         """
         factor = self.plain_factor if factor is None else factor
         out = np.empty(self.n_rows) if into is None else into
-        exponents: list[float] = []
-        self._over_rows(
-            lambda a, b: exponents.append(fill_exponents(raw, classes, steepness, factor, out, a, b))
-        )
-        shift = max(exponents)
+        shift = max(self._over_rows(partial(fill_exponents, raw, classes, steepness, factor, out)))
         self._over_rows(lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
         return out, shift
 
@@ -189,9 +187,9 @@ class RowWeights:
         The sum has about 100 bits before it is rounded: it does not depend on threads or the order of rows,
         and a weight of 2 gives the same sum as two copies of the row.
         """
-        sums, copies = list[float](), self.copies
-        self._over_rows(lambda a, b: sums.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS)
-        return math.fsum(sums)
+        copies = self.copies
+        sums = self._over_rows(lambda a, b: weighted_sum(weight[a:b], copies[a:b]), CHUNK_ROWS)
+        return math.fsum(chain.from_iterable(sums))
 
     def normalized(self, weight: Floats, *, in_place: bool = False) -> Floats:
         """Return D: weights with their copies, which sum to one."""
@@ -358,7 +356,7 @@ class WeakTreeLearner:
     """Fits trees on codes; with a `resampler` to rows drawn by the distribution, not to weighted rows."""
 
     def __init__(
-        self, grower: WeakGrower | ShardedWeakGrower, weights: RowWeights, resampler: Resampler | None = None
+        self, grower: WeakTreeGrower, weights: RowWeights, resampler: Resampler | None = None
     ) -> None:
         self.grower, self.weights, self.resampler = grower, weights, resampler
 

@@ -6,35 +6,45 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hedgerow.cli import commands, errors, image_commands
 from hedgerow.cli.options import ARGUMENTS
+from hedgerow.optional import require_extra
 
 HELP = "Boosting, bagging and forests for a table: a model, a certificate of its error, and a report."
 
 
-COMMANDS: dict[str, tuple[Callable[..., None], str]] = {  # in the order of --help, with an example each
-    "train": (commands.train, "hedgerow train houses.csv --target price --report houses.html"),
-    "predict": (commands.predict, "hedgerow predict houses.hedgerow new.csv --out predicted.csv"),
-    "compare": (commands.compare, "hedgerow compare houses.csv --target price --method gradient -m forest"),
-    "certify": (commands.certify, "hedgerow certify houses.hedgerow new.csv --delta 0.01"),
-    "explain": (commands.explain, "hedgerow explain houses.hedgerow houses.csv --top 3"),
-    "report": (commands.report, "hedgerow report houses.hedgerow new.csv --out new.html"),
-    "detect": (image_commands.detect, "hedgerow detect group.jpg --out marked"),
-    "train-cascade": (
-        image_commands.train_cascade,
-        "hedgerow train-cascade stop_signs streets --out stop_sign.xml --window 20x20",
+# Options, the function that does the work, and an example, in the order of --help.
+COMMANDS: dict[str, tuple[type[Any], str, str]] = {
+    "train": (commands.Train, "train.train", "train houses.csv --target price --report houses.html"),
+    "predict": (commands.Predict, "predict.predict", "predict houses.hedgerow new.csv --out predicted.csv"),
+    "compare": (
+        commands.Compare,
+        "compare.compare",
+        "compare houses.csv --target price --method gradient -m forest",
     ),
-    "demo": (commands.demo, "hedgerow demo --out demo.html"),
-    "warmup": (commands.warmup, "hedgerow warmup"),
-    "info": (commands.info, "hedgerow info --json"),
+    "certify": (commands.Certify, "evaluate.certify", "certify houses.hedgerow new.csv --delta 0.01"),
+    "explain": (commands.Explain, "explain.explain", "explain houses.hedgerow houses.csv --top 3"),
+    "report": (commands.Report, "evaluate.report", "report houses.hedgerow new.csv --out new.html"),
+    "detect": (image_commands.Detect, "vision.detect", "detect group.jpg --out marked"),
+    "train-cascade": (
+        image_commands.TrainCascade,
+        "vision.train_cascade",
+        "train-cascade stop_signs streets --out stop_sign.xml --window 20x20",
+    ),
+    "demo": (commands.Demo, "compare.demo", "demo --out demo.html"),
+    "warmup": (commands.Warmup, "machine.warmup", "warmup"),
+    "info": (commands.Info, "machine.info", "info --json"),
 }
 
 
@@ -67,9 +77,40 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(commands.root)
-    for name, (function, example) in COMMANDS.items():
-        app.command(name, cls=_Command, help=function.__doc__, epilog=f"Example: {example}")(function)
+    for name, (kind, worker, example) in COMMANDS.items():
+        epilog = f"Example: hedgerow {example}"
+        app.command(name, cls=_Command, help=kind.__doc__, epilog=epilog)(_as_function(kind, worker))
     return app
+
+
+def _as_function(kind: type[Any], worker: str) -> Callable[..., None]:
+    """Return a function whose parameters are the fields of a dataclass; it calls the worker with one."""
+
+    def run_command(**values: Any) -> None:
+        require_extra("pyarrow", extra="cli")
+        module, _, function = worker.partition(".")
+        getattr(import_module(f"hedgerow.cli.{module}"), function)(_made(kind, values))
+
+    run_command.__signature__ = Signature(list(_parameters(kind)))  # type: ignore[attr-defined]
+    return run_command
+
+
+def _parameters(kind: type[Any]) -> Iterator[Parameter]:
+    """Yield the fields of a dataclass as parameters; a field that is a dataclass stands for its fields."""
+    for one in fields(kind):
+        if is_dataclass(one.type):
+            yield from _parameters(one.type)  # type: ignore[arg-type] # a class
+        else:
+            default = Parameter.empty if one.default is MISSING else one.default
+            info = one.metadata.get("typer")
+            annotation: Any = Annotated[one.type, info] if info else one.type
+            yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return the dataclass of these values."""
+    pairs = [(one.name, one.type) for one in fields(kind)]
+    return kind(**{name: _made(of, values) if is_dataclass(of) else values[name] for name, of in pairs})
 
 
 def run(arguments: Sequence[str]) -> int:

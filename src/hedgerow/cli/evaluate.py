@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.cli import options
+from hedgerow.cli import commands, options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output
@@ -112,11 +112,10 @@ def print_model(model: Any, output: Output, suffix: str = "") -> None:
 # --- certify
 
 
-def certify(
-    model: Path, data: Path | None, *, delta: float, out: Path | None, force: bool, as_json: bool
-) -> None:
+def certify(command: commands.Certify) -> None:
     """Print every bound that applies to the error on new rows."""
-    output = Output(as_json)
+    output, model, data = Output(command.as_json), command.model, command.data
+    delta, out, force = command.delta, command.out, command.force
     if not 1e-300 <= delta < 1:
         raise UsageError(f"--delta {delta:g} is not allowed: it must be a number above 0 and below 1")
     replaces = check_output_file("--out", out, force=force, suffixes=(".json", ".html"), others=(model, data))
@@ -160,19 +159,20 @@ def _stored_certificate(loaded: ModelFile, delta: float, output: Output) -> Cert
 # --- report
 
 
-def report(model: Path, data: Path, *, out: Path | None, seed: int, force: bool, as_json: bool) -> None:
+def report(command: commands.Report) -> None:
     """Write an HTML report of a model on rows that are new to it."""
-    output = Output(as_json)
-    path = out if out is not None else Path(model.name).with_suffix(".html")
+    output, model, data, seed = Output(command.as_json), command.model, command.data, command.seed
+    path = command.out or Path(model.name).with_suffix(".html")
     options.check_numbers(seed, None)
-    replaces = check_output_file("--out", path, force=force, suffixes=(".html",), others=(model, data))
+    others = (model, data)
+    replaces = check_output_file("--out", path, force=command.force, suffixes=(".html",), others=others)
     loaded = read_model(model)
     table = loaded.prepare(data, read_table_file(data, loaded.recipe.read_options), output)
     print_table(table, output)
     evaluation = evaluate(loaded.model, table, _choice(loaded), loaded.positive)
-    command = loaded.card.get("command")
-    commands = (*([command] if isinstance(command, str) else []), command_line())
-    write_report(model, evaluation, table, seed, path, output, commands)
+    trained_by = loaded.card.get("command")
+    lines = (*([trained_by] if isinstance(trained_by, str) else []), command_line())
+    write_report(model, evaluation, table, seed, path, output, lines)
     output.text(f"report: {describe_file(path, replaced=replaces)}")
     output.result({"report": str(path), "rows": len(table.test), "scores": evaluation.scores})
 
@@ -194,7 +194,7 @@ def write_report(
     seed: int,
     path: Path,
     output: Output,
-    commands: tuple[str, ...],
+    command_lines: tuple[str, ...],
 ) -> None:
     """Write the report of an evaluation."""
     from hedgerow.report import Report, ReportData  # noqa: PLC0415 - loads matplotlib, half a second
@@ -213,7 +213,7 @@ def write_report(
         recipe=table.recipe,
         choice=evaluation.choice,
         certificate=evaluation.certificate,
-        reproduce=commands,
+        reproduce=command_lines,
         model_file=str(model_path),
         data_file=str(table.path),
         rows=table.row_numbers[table.test],

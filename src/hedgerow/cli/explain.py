@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.cli import options
+from hedgerow.cli.commands import Explain
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.evaluate import print_model
 from hedgerow.cli.output import Output
@@ -17,17 +18,17 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 24  # number of blocks of a curve
 
 
-def explain(model: Path, data: Path | None, *, top: int, seed: int, as_json: bool) -> None:
+def explain(command: Explain) -> None:
     """Show which columns matter, how the predictions depend on them, and the first stumps."""
     import matplotlib.pyplot as plt  # noqa: PLC0415 - loads half a second of modules
 
     from hedgerow.plots import ImportancesDisplay  # noqa: PLC0415
 
-    output = Output(as_json)
+    output, data, top, seed = Output(command.as_json), command.data, command.top, command.seed
     if top < 1:
         raise UsageError(f"--top {top} is not allowed: it must be a whole number above 0")
     options.check_numbers(seed, None)
-    loaded = read_model(model)
+    loaded = read_model(command.model)
     found: dict[str, Any] = {"model": type(loaded.model).__name__, "target": loaded.recipe.target}
     print_model(loaded.model, output, f" for {loaded.recipe.target!r}")
     if getattr(loaded.model, "feature_importances_", None) is not None:

@@ -7,6 +7,7 @@ import sys
 import time
 
 import hedgerow
+from hedgerow.cli.commands import Info, Warmup
 from hedgerow.cli.output import Output, format_duration
 from hedgerow.kernels.library import usable_levels
 from hedgerow.kernels.native import code
@@ -16,9 +17,9 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "matplotlib
 OPTIONAL = ("numba", "pandas", "polars", "dmba", "scikit-image")
 
 
-def warmup(as_json: bool) -> None:
+def warmup(command: Warmup) -> None:
     """Compile the kernels of every method, so that the first fit is fast."""
-    output, start = Output(as_json), time.perf_counter()
+    output, start = Output(command.as_json), time.perf_counter()
     n_compiled = code().compile_listed()
     seconds = time.perf_counter() - start
     if n_compiled:
@@ -29,9 +30,9 @@ def warmup(as_json: bool) -> None:
     output.result({"compiled": n_compiled, "seconds": seconds, "kernels": code().describe()})
 
 
-def info(as_json: bool) -> None:
+def info(command: Info) -> None:
     """Show versions, the processor, threads and the kernel cache."""
-    output = Output(as_json)
+    output = Output(command.as_json)
     versions = {name: _version(name) for name in (*PACKAGES, *OPTIONAL)}
     found = {
         "hedgerow": hedgerow.__version__,

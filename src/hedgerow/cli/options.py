@@ -1,10 +1,9 @@
 """Options that several commands share, and checks of options before any work starts."""
 
+import dataclasses
 import os
 import shlex
-from collections.abc import Mapping
 from contextvars import ContextVar
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ import typer
 
 from hedgerow.cli.errors import CommandError, UsageError
 from hedgerow.datafiles.errors import nearest_names
-from hedgerow.optional import require_extra
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("ARGUMENTS", default=())  # of the running command
 
@@ -41,15 +39,30 @@ def flag(text: str, *names: str) -> Any:
     return typer.Option(*names, help=text, metavar="", show_default=False)
 
 
+def field(default: Any, metavar: str, text: str, *names: str) -> Any:
+    """Return a field of a dataclass of options: an option with a value; ... if it has no default."""
+    return _field(default, option(metavar, text, *names))
+
+
+def flag_field(text: str, *names: str) -> Any:
+    """Return such a field for an option without a value."""
+    return _field(False, flag(text, *names))
+
+
+def argument_field(metavar: str, text: str, default: Any = ...) -> Any:
+    """Return such a field for an argument."""
+    return _field(default, argument(metavar, text))
+
+
+def _field(default: Any, info: Any) -> Any:
+    return dataclasses.field(
+        default=dataclasses.MISSING if default is ... else default, metadata={"typer": info}
+    )
+
+
 def argument(metavar: str, text: str) -> Any:
     """Return an argument; its default is None, if any, and is not shown."""
     return typer.Argument(metavar=metavar, help=text, show_default=False)
-
-
-def run_command(module: str, function: str, arguments: Mapping[str, Any]) -> None:
-    """Import a module of `hedgerow.cli`, and call a function of it."""
-    require_extra("pyarrow", extra="cli")
-    getattr(import_module(f"hedgerow.cli.{module}"), function)(**arguments)
 
 
 Data = Annotated[
@@ -63,50 +76,8 @@ Data = Annotated[
 Model = Annotated[Path, argument("MODEL", "A model file of `hedgerow train`.")]
 Target = Annotated[str, option("COLUMN", "The column to predict.", "--target", "-t")]
 Task = Annotated[str, option("NAME", "The kind of target: auto, classification or regression.")]
-Drop = Annotated[
-    list[str] | None,
-    option("COLUMNS", "Columns to leave out, separated by commas; can be repeated.", "--drop", "-d"),
-]
-Categorical = Annotated[
-    list[str] | None,
-    option(
-        "COLUMNS",
-        "Columns to use as categories, separated by commas; can be repeated.",
-        "--categorical",
-        "-c",
-    ),
-]
-DateFormat = Annotated[
-    list[str] | None,
-    option("COLUMN=FORMAT", "The format of dates, as for strptime: born=%d.%m.%Y; can be repeated."),
-]
-Decimal = Annotated[str | None, option("SIGN", "The decimal sign of all numbers: . or ,")]
-Missing = Annotated[
-    list[str] | None, option("TEXT", "A text that means a missing value; can be repeated.", "--missing")
-]
-Encoding = Annotated[
-    str | None, option("NAME", "The encoding of a text file, such as cp1252; detected by default.")
-]
 SkipBadLines = Annotated[
     bool, flag("Leave out lines that have more fields than the header has names.", "--skip-bad-lines")
-]
-Strict = Annotated[
-    bool, flag("Refuse a file if anything about it has to be guessed or left out.", "--strict")
-]
-AcceptLayout = Annotated[
-    bool,
-    flag(
-        "With --strict: accept lines left out or filled up, generated names, the choice of a sheet.",
-        "--accept-layout",
-    ),
-]
-MetricName = Annotated[
-    str | None,
-    option(
-        "NAME",
-        f"The metric by which settings are chosen: {', '.join(METRICS)} (or pinball:0.9); log-loss or rmse "
-        "by default.",
-    ),
 ]
 Group = Annotated[
     str | None,
@@ -116,9 +87,6 @@ Time = Annotated[
     str | None, option("COLUMN", "Times of the rows: the rows to test on are later than those to train on.")
 ]
 Weight = Annotated[str | None, option("COLUMN", "Weights of the rows in fitting.", "--weight", "-w")]
-ClassWeight = Annotated[
-    str | None, option("WEIGHTS", "Weights of classes in fitting: balanced, or rare=5,often=1.")
-]
 Seed = Annotated[int, option("NUMBER", "Seed of all random choices.", "--seed", "-s")]
 Threads = Annotated[
     int | None,

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from hedgerow.cli import options
+from hedgerow.cli.commands import Predict
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.evaluate import find_title, name_positive
 from hedgerow.cli.options import check_output_file, describe_file
@@ -23,38 +23,29 @@ from hedgerow.text_table import format_score
 SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".parquet", ".arrow", ".feather")
 
 
-def predict(
-    model: Path,
-    data: Path,
-    *,
-    out: Path | None,
-    keep: list[str] | None,
-    keep_all: bool,
-    skip_bad_lines: bool,
-    threads: int | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+def predict(command: Predict) -> None:
     """Predict the rows of a table: labels with their probabilities, or numbers."""
-    output = Output(as_json)
-    if as_json and out is None:
+    output, data, out, keep = Output(command.as_json), command.data, command.out, command.keep or ()
+    if command.as_json and out is None:
         raise UsageError("--json describes the file that was written: pass --out FILE too")
-    options.check_numbers(0, threads)
-    replaces = check_output_file("--out", out, force=force, suffixes=SUFFIXES, others=(model, data))
-    loaded = read_model(model)
-    reading = replace(loaded.recipe.read_options, skip_bad_lines=skip_bad_lines)  # never without being asked
+    options.check_numbers(0, command.threads)
+    inputs = (command.model, data)
+    replaces = check_output_file("--out", out, force=command.force, suffixes=SUFFIXES, others=inputs)
+    loaded = read_model(command.model)
+    # lines are never left out without being asked
+    reading = replace(loaded.recipe.read_options, skip_bad_lines=command.skip_bad_lines)
     table = read_table_file(data, reading, propose=True)
-    for name in keep or ():
+    for name in keep:
         if name not in table.column_names:
             raise UsageError(f"--keep {name}: {unknown_name(name, table.column_names)}")
-    if threads is not None:
+    if command.threads is not None:
         for _, member in members_of(loaded.model):
-            member.set_params(n_jobs=threads)
+            member.set_params(n_jobs=command.threads)
     with errors_of(data):
         X = loaded.recipe.features(table)
     predicted = predictions(loaded, X)
-    kept = table.column_names if keep_all else list(dict.fromkeys(keep or ()))
-    option = "--keep-all" if keep_all else "--keep"
+    kept = table.column_names if command.keep_all else list(dict.fromkeys(keep))
+    option = "--keep-all" if command.keep_all else "--keep"
     for name in predicted.column_names:
         if name in kept:
             raise UsageError(

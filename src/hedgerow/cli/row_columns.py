@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.cli.commands import Compare, Train
 from hedgerow.cli.errors import CommandError, UsageError
 from hedgerow.datafiles import TypedTable, unknown_name
 from hedgerow.selection import RowOrder
@@ -21,6 +22,13 @@ class RowColumns:
     group: str | None = None
     time: str | None = None
     weight: str | None = None
+
+    @classmethod
+    def of(cls, command: Train | Compare) -> "RowColumns":
+        """Return the columns that the options of a command name; raise UsageError for groups and times."""
+        if command.group is not None and command.time is not None:
+            raise UsageError("--group and --time cannot be combined: pass one of them")
+        return cls(command.group, command.time, command.weight)
 
     @property
     def dropped(self) -> dict[str, str]:

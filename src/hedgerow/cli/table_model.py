@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.cli import options
+from hedgerow.cli.commands import Compare, Reading, Train
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.options import check_choice
 from hedgerow.cli.output import Output
@@ -55,7 +56,7 @@ from hedgerow.datafiles.files import split_source
 from hedgerow.io import load
 from hedgerow.io.table_model import TableModel
 from hedgerow.selection import RowOrder, hold_out, take_rows
-from hedgerow.text_table import format_column, format_number
+from hedgerow.text_table import format_column, format_number, listed
 
 TASKS = ("auto", "classification", "regression")
 DATA_SUFFIXES = (
@@ -102,75 +103,55 @@ def file_checksum(path: Path) -> str | None:
     return digest.hexdigest()
 
 
-def read_training_table(
-    path: Path,
-    target: str,
-    reading: "ReadingOptions",
-    *,
-    task: str = "auto",
-    share: float = 0.0,
-    seed: int = 0,
-    columns: RowColumns = RowColumns(),  # noqa: B008 - immutable
-) -> PreparedTable:
-    """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
-    check_choice("--task", task, TASKS)
-    table = read_table_file(path, reading.read_options(), propose=True)
+def read_training_table(command: Train | Compare, columns: RowColumns, share: float = 0.0) -> PreparedTable:
+    """Read the file of a command, make its recipe and split its rows; a share of 0 means no test rows."""
+    check_choice("--task", command.task, TASKS)
+    path, target, reading = command.data, command.target, command.reading
+    table = read_table_file(path, read_options(reading), propose=True)
     columns.check(target, table.column_names)
     left_out = columns.dropped
     with errors_of(path):
-        unknown = [name for name in reading.date_columns() if name not in table.column_names]
+        unknown = [name for name in _date_columns(reading) if name not in table.column_names]
         if unknown:
             raise DataFileError(f"--date-format: {unknown_name(unknown[0], table.column_names)}")
         recipe = make_recipe(
             table,
             target,
-            task=None if task == "auto" else task,
+            task=None if command.task == "auto" else command.task,
             drop=[*_columns(reading.drop, table), *left_out],
             categorical=_columns(reading.categorical, table),
             strict=reading.strict,
             accept_layout=reading.accept_layout,
         )
     dropped = tuple((name, left_out.get(name, reason)) for name, reason in recipe.dropped)
-    return prepare_table(path, table, replace(recipe, dropped=dropped), share, seed, columns)
+    return prepare_table(path, table, replace(recipe, dropped=dropped), share, command.seed, columns)
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """The options of a command that describe the training file."""
+def read_options(reading: Reading) -> ReadOptions:
+    """Return the options for reading a file; raise UsageError for values that no file can have."""
+    if reading.decimal not in (None, ".", ","):
+        raise UsageError(f"--decimal {reading.decimal!r} is not allowed: it must be . or ,")
+    formats = _date_columns(reading)
+    try:
+        for form in formats.values():
+            format_pattern(form)
+        if reading.encoding is not None:
+            check_encoding(reading.encoding)
+    except DataFileError as error:
+        raise UsageError(str(error)) from error
+    missing = tuple(reading.missing or ())
+    return ReadOptions(reading.encoding, reading.decimal, missing, formats, reading.skip_bad_lines)
 
-    drop: list[str] | None = None
-    categorical: list[str] | None = None
-    date_format: list[str] | None = None
-    decimal: str | None = None
-    missing: list[str] | None = None
-    encoding: str | None = None
-    skip_bad_lines: bool = False
-    strict: bool = False
-    accept_layout: bool = False
 
-    def read_options(self) -> ReadOptions:
-        """Return the options for reading the file; raise UsageError for values that no file can have."""
-        if self.decimal not in (None, ".", ","):
-            raise UsageError(f"--decimal {self.decimal!r} is not allowed: it must be . or ,")
-        try:
-            for form in self.date_columns().values():
-                format_pattern(form)
-            if self.encoding is not None:
-                check_encoding(self.encoding)
-        except DataFileError as error:
-            raise UsageError(str(error)) from error
-        missing = tuple(self.missing or ())
-        return ReadOptions(self.encoding, self.decimal, missing, self.date_columns(), self.skip_bad_lines)
-
-    def date_columns(self) -> dict[str, str]:
-        """Return the format of dates for each column that --date-format names."""
-        for text in self.date_format or ():
-            if "=%" not in text:
-                raise UsageError(
-                    f"--date-format {text} is not allowed: it must be COLUMN=FORMAT, such as born=%d.%m.%Y"
-                )
-        pairs = [text.partition("=%") for text in self.date_format or ()]
-        return {name: f"%{form}" for name, _, form in pairs}
+def _date_columns(reading: Reading) -> dict[str, str]:
+    """Return the format of dates for each column that --date-format names."""
+    for text in reading.date_format or ():
+        if "=%" not in text:
+            raise UsageError(
+                f"--date-format {text} is not allowed: it must be COLUMN=FORMAT, such as born=%d.%m.%Y"
+            )
+    pairs = [text.partition("=%") for text in reading.date_format or ()]
+    return {name: f"%{form}" for name, _, form in pairs}
 
 
 def _columns(listed: list[str] | None, table: TypedTable) -> list[str]:
@@ -240,8 +221,7 @@ def _describe_target(table: PreparedTable) -> str:
         return f"numbers, regression; {low} to {high}, mean {format_number(values.mean())}"
     classes, counts = np.unique(table.y, return_counts=True)
     shown = [f"{label}: {count:,}" for label, count in zip(classes, counts, strict=True)]
-    more = f", and {len(shown) - 8} more" if len(shown) > 8 else ""
-    return f"classification, {len(classes)} classes ({', '.join(shown[:8])}{more})"
+    return f"classification, {len(classes)} classes ({listed(shown, 8, end=', and')})"
 
 
 # --- model files

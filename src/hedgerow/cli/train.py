@@ -7,7 +7,7 @@ training rows.
 
 import shlex
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow._typing import Integers
+from hedgerow.cli import commands
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
 from hedgerow.cli.evaluate import Evaluation, evaluate, find_title, name_positive, print_model, write_report
 from hedgerow.cli.options import check_output_file, command_line, describe_file
@@ -25,7 +26,6 @@ from hedgerow.cli.output import Output, format_duration, plain
 from hedgerow.cli.table_model import (
     DATA_SUFFIXES,
     PreparedTable,
-    ReadingOptions,
     file_checksum,
     print_table,
     read_training_table,
@@ -45,38 +45,25 @@ from hedgerow.selection import (
 )
 from hedgerow.selection.choosing import warm_up_method
 from hedgerow.system_memory import format_bytes
-from hedgerow.text_table import format_score
+from hedgerow.text_table import format_score, listed
 
 _REFIT_SHARE = 0.3  # of the budget, for the fit to all rows
 _MIN_TRAINING_ROWS = 4
 
 
-def train(
-    data: Path,
-    target: str,
-    *,
-    out: Path | None,
-    report: Path | None,
-    task: str,
-    force: bool,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def train(command: commands.Train) -> None:
     """Fit the best ensemble to a table, and save it with its certificate."""
-    output = Output(as_json)
-    reading = ReadingOptions(**{field.name: settings.pop(field.name) for field in fields(ReadingOptions)})
-    options = TrainOptions(**settings)
+    output, options = Output(command.as_json), TrainOptions(**vars(command))
     options.check()
-    model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
+    data, report, force = options.data, options.report, options.force
+    model_path = options.out or Path(f"{_stem(data)}.hedgerow")
     replaces = check_output_file("--out", model_path, force=force, others=(data,))
     replaces_report = check_output_file(
         "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
     if report is not None and not options.hold_out:
         raise UsageError(f"--report {report} is not allowed with --hold-out 0: a report needs held-out rows")
-    table = read_training_table(
-        data, target, reading, task=task, share=options.hold_out, seed=options.seed, columns=options.columns
-    )
+    table = read_training_table(options, options.columns, options.hold_out)
     _check_table(table, options)
     options.check_table(table)
     print_table(table, output)
@@ -86,7 +73,7 @@ def train(
     _save(final, model_path, card, options, len(table.y))
     output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
-        write_report(model_path, evaluation, table, options.seed, report, output, commands=(card["command"],))
+        write_report(model_path, evaluation, table, options.seed, report, output, (card["command"],))
         output.text(f"report: {describe_file(report, replaced=replaces_report)}")
     certificate = final.certificate and final.certificate.to_dict()
     files = {"model": str(model_path), "report": report and str(report)}
@@ -126,7 +113,7 @@ def _note_single_rows(table: PreparedTable, output: Output) -> None:
     classes, counts = np.unique(table.y, return_counts=True)
     single = [str(label) for label in classes[counts == 1]]
     if single:
-        names = ", ".join(map(repr, single[:3])) + (f" and {len(single) - 3} more" if len(single) > 3 else "")
+        names = listed([*map(repr, single)], 3)
         if len(single) == 1:
             text = f"class {names} has only one row; it is in the training set, so no score covers that class"
         else:
@@ -144,11 +131,10 @@ def _note_later_classes(table: PreparedTable, output: Output) -> None:
     tested, counts = np.unique(table.y[table.test], return_counts=True)
     is_new = ~np.isin(tested, table.y[table.train])
     if is_new.any():
-        names = ", ".join(repr(str(label)) for label in tested[is_new][:3])
-        more = f" and {is_new.sum() - 3} more" if is_new.sum() > 3 else ""
+        names = listed([repr(str(label)) for label in tested[is_new]], 3)
         what = "class" if is_new.sum() == 1 else "classes"
         output.note(
-            f"{what} {names}{more} of {table.recipe.target!r}: in held-out rows only, "
+            f"{what} {names} of {table.recipe.target!r}: in held-out rows only, "
             f"{counts[is_new].sum():,} of {len(table.test):,}; the model cannot predict them"
         )
 
@@ -158,11 +144,7 @@ def _refit(evaluation: Evaluation, table: PreparedTable, options: TrainOptions, 
     rows = np.arange(len(table.y), dtype=np.int64)
     choice = evaluation.choice
     X, y = table.take(rows)
-    common: dict[str, Any] = {
-        "random_state": options.seed,
-        "n_jobs": options.threads,
-        "options": options.fit_options(table, rows),
-    }
+    common = options.fit_arguments(table, rows)
     start = time.perf_counter()
     with output.progress("fitting to all rows"), input_errors():
         if choice is None:
@@ -211,11 +193,7 @@ def _fit(table: PreparedTable, options: TrainOptions, output: Output) -> tuple[A
     Return also the Choice, if any, and the seconds of the fit without compilation.
     """
     X, y = table.take(table.train)
-    common: dict[str, Any] = {
-        "random_state": options.seed,
-        "n_jobs": options.threads,
-        "options": options.fit_options(table, table.train),
-    }
+    common = options.fit_arguments(table, table.train)
     title = "choosing" if options.is_tuned else f"fitting {METHODS[options.method].title}"
     with output.progress(title) as progress, input_errors():
         if not options.is_tuned:

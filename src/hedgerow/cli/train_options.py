@@ -8,18 +8,18 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.cli.commands import Train
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.options import check_choice, check_numbers
 from hedgerow.cli.row_columns import RowColumns
 from hedgerow.cli.table_model import PreparedTable
-from hedgerow.selection import AUTO, METHODS, METRICS, FitOptions
-from hedgerow.selection.methods import check_method_parameters, check_rounds_are_chosen, given_rounds
+from hedgerow.selection import AUTO, METHODS, METRICS, MethodOptions
+from hedgerow.selection.methods import check_method_parameters, check_rounds_are_chosen, fit_parameters
 from hedgerow.selection.metrics import find_metric, metric_named
 from hedgerow.selection.threshold import check_threshold
 
@@ -29,27 +29,8 @@ _ROW_BYTES = 8
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3}
 
 
-@dataclass(frozen=True)
-class TrainOptions:
-    """The options of the command that the fit and the card need."""
-
-    method: str
-    metric: str | None
-    budget: float | None
-    hold_out: float
-    refit: bool
-    single: bool
-    param: list[str] | None
-    weight: str | None
-    class_weight: str | None
-    threshold: str | None
-    cost: str | None
-    positive: str | None
-    group: str | None
-    time: str | None
-    max_size: str | None
-    seed: int
-    threads: int | None
+class TrainOptions(Train):
+    """The options of the command, checked and parsed."""
 
     def check(self) -> None:
         """Raise UsageError for an option that no table can have."""
@@ -69,8 +50,7 @@ class TrainOptions:
             )
         if self.metric is not None and metric_named(self.metric) is None:
             check_choice("--metric", self.metric, tuple(METRICS))
-        if self.group is not None and self.time is not None:
-            raise UsageError("--group and --time cannot be combined: pass one of them")
+        _ = self.columns
         if self.threshold is not None and self.cost is not None:
             raise UsageError("--threshold and --cost cannot be combined: pass one of them")
         if self.single and not self.is_tuned:
@@ -87,7 +67,7 @@ class TrainOptions:
     @property
     def columns(self) -> RowColumns:
         """The columns that are not features but describe rows."""
-        return RowColumns(self.group, self.time, self.weight)
+        return RowColumns.of(self)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -146,13 +126,13 @@ class TrainOptions:
         """Return the size limit of a model of some rows."""
         return DEFAULT_SIZE + _ROW_BYTES * n_rows if self.max_bytes is None else self.max_bytes
 
-    def fit_options(self, table: PreparedTable, rows: NDArray[np.int64]) -> FitOptions:
+    def fit_options(self, table: PreparedTable, rows: NDArray[np.int64]) -> MethodOptions:
         """Return the options of a fit to some rows of the table."""
         weights = self.class_weights
         if isinstance(weights, dict):
             weights = {table_label("--class-weight", name, table): one for name, one in weights.items()}
         positive = None if self.positive is None else table_label("--positive", self.positive, table)
-        return FitOptions(
+        return MethodOptions(
             self.parameters,
             sample_weight=None if table.weights is None else table.weights[rows],
             class_weight=weights,
@@ -161,6 +141,11 @@ class TrainOptions:
             positive=positive,
             max_size=self.size_limit(len(rows)),
         )
+
+    def fit_arguments(self, table: PreparedTable, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the arguments of a fit to some rows of the table."""
+        common = {"random_state": self.seed, "n_jobs": self.threads}
+        return {**common, "options": self.fit_options(table, rows)}
 
     def check_table(self, table: PreparedTable) -> None:
         """Raise UsageError for an option that does not apply to the target."""
@@ -192,7 +177,7 @@ class TrainOptions:
         try:
             for method in self.methods if self.parameters else ():
                 check_method_parameters(method, task, self.parameters)
-                given_rounds(method, self.parameters, has_order=table.order is not None)
+                fit_parameters(method, self.parameters, has_order=table.order is not None)
             if self.is_tuned:
                 check_rounds_are_chosen(self.parameters)
             self.fit_options(table, table.train).weights(table.y[table.train], task)

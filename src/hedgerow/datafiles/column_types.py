@@ -10,6 +10,7 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,22 @@ def is_text(kind: pa.DataType) -> bool:
     """
     view = getattr(pa.types, "is_string_view", None)  # missing in the oldest supported pyarrow
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or (view and view(kind)))
+
+
+class InferredColumn(NamedTuple):
+    """A column of its inferred type, and how its texts were written."""
+
+    values: pa.ChunkedArray  # null where missing
+    missing: Mapping[str, int] = {}  # markers that were replaced, with their numbers of rows
+    kept: tuple[str, ...] = ()  # markers that are values of this column: NA among codes of two letters
+    decimal: str = ""  # of numbers: "." or ","; "" if no value shows it
+    thousands: str = ""  # the sign between groups of digits, or ""
+    signs: tuple[str, ...] = ()  # removed from numbers: a currency, "%", "( )"
+    formats: tuple[str, ...] = ()  # of dates, for strptime; () for those of ISO 8601
+    order: str = ""  # "day" or "month" if it is certain which comes first
+    ambiguous: str = ""  # "number" or "date" if the texts could be read in another way
+    is_default: bool = False  # whether nothing in the file decided how to read an ambiguous column
+    example: str = ""  # the first text
 
 
 class ColumnKind(NamedTuple):

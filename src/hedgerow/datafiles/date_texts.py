@@ -14,7 +14,7 @@ Two-digit years are those from 1969 to 2068. Dates with a zone are converted to 
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
+from hedgerow.datafiles.column_types import InferredColumn
 from hedgerow.datafiles.errors import DataFileError, format_value
 
 _SAMPLE = 1000  # values that reject most other columns
@@ -96,20 +97,13 @@ _TIME = re.compile(
 )
 
 
-class DateColumn(NamedTuple):
-    """The dates of a column of texts, and how they were written."""
-
-    values: pa.ChunkedArray  # date32, or timestamps in microseconds, in UTC if the texts have a zone
-    formats: tuple[str, ...]  # of strptime, in the order in which they are tried
-    is_ambiguous: bool  # whether day and month could be exchanged
-    order: str  # "day" or "month" if values or points decide which comes first, else ""
-
-
 # --- detection
 
 
-def detect_dates(texts: pa.ChunkedArray, *, day_first: bool = False) -> DateColumn | None:
+def detect_dates(texts: pa.ChunkedArray, *, day_first: bool = False) -> InferredColumn | None:
     """Convert texts to dates; None if not all of them are dates of known forms.
+
+    They are date32, or timestamps in microseconds, in UTC if the texts have a zone.
 
     Parameters
     ----------
@@ -134,13 +128,15 @@ def detect_dates(texts: pa.ChunkedArray, *, day_first: bool = False) -> DateColu
     found = _detect(known, day_first)
     if found is None:
         return None
-    formats, order, is_ambiguous = found
+    formats, order, ambiguous = found
     values = parse_dates(texts, formats)
-    return None if values is None else DateColumn(values, formats, is_ambiguous, order)
+    return (
+        None if values is None else InferredColumn(values, formats=formats, order=order, ambiguous=ambiguous)
+    )
 
 
-def _detect(known: pa.ChunkedArray, day_first: bool) -> tuple[tuple[str, ...], str, bool] | None:
-    """Return the formats, the order if it is certain, and whether it is ambiguous."""
+def _detect(known: pa.ChunkedArray, day_first: bool) -> tuple[tuple[str, ...], str, str] | None:
+    """Return the formats, the order if it is certain, and "date" if it is ambiguous."""
     rest = pc.unique(known)
     order = _order(rest)
     if order == "both":
@@ -156,7 +152,7 @@ def _detect(known: pa.ChunkedArray, day_first: bool) -> tuple[tuple[str, ...], s
     zoned = {"%z" in form for form in formats}
     if len(rest) or len(zoned) > 1:
         return None
-    return tuple(formats), order if order != "either" else "", order == "either"
+    return (tuple(formats), "", "date") if order == "either" else (tuple(formats), order, "")
 
 
 def find_odd_dates(texts: pa.Array, most: int) -> list[str]:

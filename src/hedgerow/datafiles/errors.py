@@ -4,6 +4,8 @@ import difflib
 import os
 from collections.abc import Iterable, Sequence
 
+from hedgerow.text_table import listed
+
 _LISTED = 8  # names listed in a message if no name is similar
 
 
@@ -131,10 +133,8 @@ def unknown_name(name: str, names: Iterable[str], what: str = "column") -> str:
         return f"{start}; did you mean {_either(near)}?"
     if not existing:
         return start
-    listed = ", ".join(format_value(other) for other in existing[:_LISTED])
-    more = f" and {len(existing) - _LISTED} more" if len(existing) > _LISTED else ""
     plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{start}; the {plural} are {listed}{more}"
+    return f"{start}; the {plural} are {listed([format_value(other) for other in existing], _LISTED)}"
 
 
 def _either(names: list[str]) -> str:

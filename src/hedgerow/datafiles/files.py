@@ -99,12 +99,8 @@ def read_typed(
 
     Parameters
     ----------
-    path : str or path
-        A file as for `read_data`.
-    columns : sequence of str, optional
-        Read these columns only, in this order.
-    options : ReadOptions, optional
-        As for `read_data`.
+    path, columns, options
+        As in `read_data`.
 
     Returns
     -------

@@ -20,13 +20,13 @@ month.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.column_types import is_text, plain_numbers
+from hedgerow.datafiles.column_types import InferredColumn, is_text, plain_numbers
 from hedgerow.datafiles.date_texts import detect_dates, parse_dates
 from hedgerow.datafiles.errors import DataFileError, format_value
 from hedgerow.datafiles.findings import ReadOptions
@@ -54,22 +54,6 @@ _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
 _TIME = r"^\d{1,2}:\d\d"
 _ROWS_PER_CAST = 1 << 13
 _OTHER_TYPES = (pa.bool_(), pa.date32(), *map(pa.timestamp, ("us", "ns")), pa.timestamp("us", "UTC"))
-
-
-class InferredColumn(NamedTuple):
-    """A column of its inferred type, and how its texts were written."""
-
-    values: pa.ChunkedArray  # null where missing
-    missing: Mapping[str, int] = {}  # markers that were replaced, with their numbers of rows
-    kept: tuple[str, ...] = ()  # markers that are values of this column: NA among codes of two letters
-    decimal: str = ""  # of numbers: "." or ","; "" if no value shows it
-    thousands: str = ""  # the sign between groups of digits, or ""
-    signs: tuple[str, ...] = ()  # removed from numbers: a currency, "%", "( )"
-    formats: tuple[str, ...] = ()  # of dates, for strptime; () for those of ISO 8601
-    order: str = ""  # "day" or "month" if it is certain which comes first
-    ambiguous: str = ""  # "number" or "date" if the texts could be read in another way
-    is_default: bool = False  # whether nothing in the file decided how to read an ambiguous column
-    example: str = ""  # the first text
 
 
 def infer_columns(
@@ -103,11 +87,15 @@ def infer_columns(
     ambiguous = [name for name, column in found.items() if column.ambiguous == "number"]
     commas = any(column.decimal == "," and not column.ambiguous for column in found.values())
     if not options.decimal and (ambiguous or commas or comma_file):
-        points = _any_points(table, found)
+        plain = [name for name, column in found.items() if _is_plain_float(column)]
+        # whose points may separate thousands
+        grouped = [name for name in plain if has_groups_of_three(_known_texts(table[name], found[name]))]
+        points = len(grouped) < len(plain)
+        points |= any(column.decimal == "." and not column.ambiguous for column in found.values())
         decided = commas != points
         decimal = "," if (commas and not points) or (not decided and comma_file) else "."
         if decimal == ",":
-            ambiguous += _grouped(table, found)
+            ambiguous += grouped
         for name in ambiguous:
             again = infer_column(table[name], name, decimal=decimal, missing=options.missing)
             found[name] = again._replace(ambiguous="number", is_default=not decided)
@@ -134,20 +122,6 @@ def _as_day_numbers(column: InferredColumn, name: str) -> InferredColumn:
     if values is None:
         return column
     return column._replace(values=values, formats=(_DAY_NUMBER_FORMAT,), example=str(days[0]))
-
-
-def _any_points(table: pa.Table, found: Mapping[str, InferredColumn]) -> bool:
-    """Return whether some column shows decimal points that cannot separate thousands."""
-    if any(column.decimal == "." and not column.ambiguous for column in found.values()):
-        return True
-    plain = [name for name, column in found.items() if _is_plain_float(column)]
-    return any(not has_groups_of_three(_known_texts(table[name], found[name])) for name in plain)
-
-
-def _grouped(table: pa.Table, found: Mapping[str, InferredColumn]) -> list[str]:
-    """Return the columns whose points separate thousands in a file with decimal commas."""
-    plain = [name for name, column in found.items() if _is_plain_float(column)]
-    return [name for name in plain if has_groups_of_three(_known_texts(table[name], found[name]))]
 
 
 def _is_plain_float(column: InferredColumn) -> bool:
@@ -278,21 +252,9 @@ def _typed(texts: pa.ChunkedArray, decimal: str | None, day_first: bool) -> Infe
             return InferredColumn(typed, example=example)
     numbers = read_numbers(texts, decimal)
     if numbers is not None:
-        return InferredColumn(
-            numbers.values,
-            decimal=numbers.decimal,
-            thousands=numbers.thousands,
-            signs=numbers.signs,
-            ambiguous="number" if numbers.is_ambiguous else "",
-            example=_first_formatted_number(texts, example),
-        )
+        return numbers._replace(example=_first_formatted_number(texts, example))
     dates = detect_dates(texts, day_first=day_first)
-    if dates is None:
-        return _times(texts, example)
-    ambiguous = "date" if dates.is_ambiguous else ""
-    return InferredColumn(
-        dates.values, formats=dates.formats, order=dates.order, ambiguous=ambiguous, example=example
-    )
+    return _times(texts, example) if dates is None else dates._replace(example=example)
 
 
 def _times(texts: pa.ChunkedArray, example: str) -> InferredColumn | None:

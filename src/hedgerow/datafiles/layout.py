@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hedgerow.datafiles.errors import DataFileError, format_value
 from hedgerow.datafiles.findings import ACCEPT_LAYOUT, Finding
+from hedgerow.text_table import listed
 
 _MAX_TITLES = 30  # rows
 MAX_FOOTERS = 5  # rows
@@ -257,17 +258,13 @@ def _names(fields: list[str], findings: list[Finding]) -> tuple[str, ...]:
     doubled = [f"{new!r}" for old, new in zip(fields, names, strict=True) if old and old != new]
     if doubled:
         findings.append(
-            _guess(f"Some columns have the same name; the later ones are called {_some(doubled)}.")
+            _guess(f"Some columns have the same name; the later ones are called {listed(doubled, 5)}.")
         )
     unnamed = [f"{new!r}" for old, new in zip(fields, names, strict=True) if not old]
     if unnamed:
         what = "A column has no name; it is" if len(unnamed) == 1 else "Some columns have no name; they are"
-        findings.append(_guess(f"{what} called {_some(unnamed)}."))
+        findings.append(_guess(f"{what} called {listed(unnamed, 5)}."))
     return tuple(names)
-
-
-def _some(quoted: list[str]) -> str:
-    return ", ".join(quoted[:5]) + (f" and {len(quoted) - 5} more" if len(quoted) > 5 else "")
 
 
 def _is_float(name: str) -> bool:

@@ -8,10 +8,10 @@ currencies, it is not converted, since its values have no common unit.
 Columns such as 1,234 fit both 1234 and 1.234: they are ambiguous, and the rest of the file decides.
 """
 
-from typing import NamedTuple
-
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hedgerow.datafiles.column_types import InferredColumn
 
 _SAMPLE = 1000  # values that reject most other columns
 _CURRENCY = (
@@ -30,20 +30,10 @@ _GROUPS = {"": "", ",": ",", ".": r"\.", " ": r"[ \x{A0}\x{2009}\x{202F}]", "'":
 _BY_DECIMAL = {".": ("", ",", " ", "'"), ",": ("", ".", " ", "'")}
 
 
-class NumberColumn(NamedTuple):
-    """The numbers of a column of texts, and how they were written."""
+def read_numbers(texts: pa.ChunkedArray, decimal: str | None = None) -> InferredColumn | None:
+    """Convert texts to int64 or float64; None if not all of them are numbers of one format.
 
-    values: pa.ChunkedArray  # int64 or float64
-    decimal: str  # "." or ",", or "" if no value shows it
-    thousands: str  # the sign between groups of digits, or ""
-    signs: tuple[str, ...]  # what was removed: a currency, "%", "( )"; "-" if $ - is 0
-    is_ambiguous: bool  # whether the other decimal sign would give other numbers
-
-
-def read_numbers(
-    texts: pa.ChunkedArray, decimal: str | None = None, *, prefer: str = "."
-) -> NumberColumn | None:
-    """Convert texts to numbers; None if not all of them are numbers of one format.
+    An ambiguous column, which the other decimal sign would give other numbers, is read with points.
 
     Parameters
     ----------
@@ -51,24 +41,22 @@ def read_numbers(
         Without outer spaces, null where missing.
     decimal : {".", ","}, optional
         The decimal sign, if it is known.
-    prefer : {".", ","}
-        The decimal sign of an ambiguous column.
 
     Examples
     --------
     >>> column = read_numbers(pa.chunked_array([["1.234,56 €", "(7)", None]]))
     >>> column.values.to_pylist(), column.decimal, column.thousands, column.signs
     ([1234.56, -7.0, None], ',', '.', ('€', '( )'))
-    >>> read_numbers(pa.chunked_array([["1,234"]])).is_ambiguous
-    True
+    >>> read_numbers(pa.chunked_array([["1,234"]])).ambiguous
+    'number'
     """
     sample = texts.drop_null()[:_SAMPLE]
-    if not len(sample) or _read(sample, decimal, prefer) is None:
+    if not len(sample) or _read(sample, decimal) is None:
         return None
-    return _read(texts, decimal, prefer)
+    return _read(texts, decimal)
 
 
-def _read(texts: pa.ChunkedArray, decimal: str | None, prefer: str) -> NumberColumn | None:
+def _read(texts: pa.ChunkedArray, decimal: str | None) -> InferredColumn | None:
     bare, signs = _without_signs(texts)
     if bare is None:
         return None
@@ -78,12 +66,14 @@ def _read(texts: pa.ChunkedArray, decimal: str | None, prefer: str) -> NumberCol
         return None
     shown = decimal or pc.any(pc.match_substring_regex(bare, "[.,]")).as_py()
     is_ambiguous = len(found) == 2 and bool(shown)
-    chosen = prefer if is_ambiguous else found[0]
+    chosen = found[0]  # the point if both fit
     thousands = fits[chosen] or ""
     values = _cast(bare, chosen, thousands)
     if values is None:
         return None
-    return NumberColumn(values, chosen if shown else "", thousands, signs, is_ambiguous)
+    ambiguous = "number" if is_ambiguous else ""
+    sign = chosen if shown else ""
+    return InferredColumn(values, decimal=sign, thousands=thousands, signs=signs, ambiguous=ambiguous)
 
 
 def _without_signs(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray | None, tuple[str, ...]]:

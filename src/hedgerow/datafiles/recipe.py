@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hedgerow.datafiles import conversion
-from hedgerow.datafiles.column_types import can_be_category, is_text
+from hedgerow.datafiles.column_types import InferredColumn, can_be_category, is_text
 from hedgerow.datafiles.conversion import PARTS, to_booleans, to_numbers
 from hedgerow.datafiles.date_texts import format_pattern
 from hedgerow.datafiles.encodings import check_encoding
 from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
 from hedgerow.datafiles.findings import ReadOptions
 from hedgerow.datafiles.frames import frame_to_arrow
-from hedgerow.datafiles.inference import InferredColumn, clean_text, infer_column, infer_type
+from hedgerow.datafiles.inference import clean_text, infer_column, infer_type
 from hedgerow.datafiles.typed_table import TypedTable
-from hedgerow.strict_json import JsonChecker, Limits, to_plain
+from hedgerow.strict_json import Limits, StoredRecord
 
 TASKS = ("classification", "regression")
 LABELS = ("text", "integer", "boolean", "number")
@@ -84,7 +84,7 @@ class PlannedColumn:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(StoredRecord):
     """How a table becomes X and y; made by `make_recipe`, stored in model files.
 
     Parameters
@@ -220,30 +220,12 @@ class Recipe:
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
 
-        Parameters
-        ----------
-        table : pyarrow.Table or TypedTable
-            Its target must be known in every row; see `has_label`.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            One label for each row.
+        The target must be known in every row of the table; see `has_label`.
         """
         return to_labels(self._target(TypedTable.of(table)), self.target, self.labels_are)
 
     def has_label(self, table: pa.Table | TypedTable) -> pa.ChunkedArray:
-        """Return which rows have a known target.
-
-        Parameters
-        ----------
-        table : pyarrow.Table or TypedTable
-            A table with the target.
-
-        Returns
-        -------
-        boolean pyarrow.ChunkedArray
-            For ``table.filter``; at least one row has a target.
+        """Return which rows of a table have a known target, at least one, for ``table.filter``.
 
         Examples
         --------
@@ -268,32 +250,6 @@ class Recipe:
                 known = infer_column(column, decimal=self.decimal or None, missing=self.missing)
             return known.values
         return table.labels(self.target)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recipe as lists, texts and dictionaries, ready for JSON."""
-        content: dict[str, Any] = to_plain(self)
-        return content
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Recipe":
-        """Read the result of `to_dict`; every value is checked.
-
-        Parameters
-        ----------
-        content : dict
-            Possibly from an untrusted file.
-
-        Returns
-        -------
-        Recipe
-            A recipe equal to the stored one.
-
-        Raises
-        ------
-        ValueError
-            In one line, if a value is not one that `to_dict` returns.
-        """
-        return JsonChecker().read(cls, content, "the recipe")
 
     def check_stored(self) -> None:
         """Raise ValueError if parts of a recipe that was read contradict each other."""

@@ -6,17 +6,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.datafiles.column_types import InferredColumn
 from hedgerow.datafiles.date_texts import find_odd_dates
 from hedgerow.datafiles.errors import format_value
 from hedgerow.datafiles.findings import Finding
-from hedgerow.datafiles.inference import InferredColumn, infer_column
+from hedgerow.datafiles.inference import infer_column
 from hedgerow.datafiles.recipe import PlannedColumn
+from hedgerow.text_table import listed
 
 _NAMED = 5  # columns that a statement lists
 _MIN_NUMBERS = 20  # distinct numbers or dates, from which other texts are suspicious
 _MAX_OTHERS = 5  # distinct texts among them
 _NUMBER = r"^[-+(]?[$€£]?\s?\(?(?:[\d.,'\x{2019} ]*\d[\d.,'\x{2019} ]*|-)[%€)]*$"
-_PARTS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+_DIRECTIVES = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
 
 
 def number_statements(inferred: Mapping[str, InferredColumn]) -> list[Finding]:
@@ -30,7 +32,8 @@ def number_statements(inferred: Mapping[str, InferredColumn]) -> list[Finding]:
     for (decimal, _, _, ambiguous, is_default), names in groups.items():
         column = inferred[names[0]]
         example = format_value(column.example)
-        shown = f"Numbers such as {example} are read as {_value_of(column)} in {_some(names)}"
+        columns = listed([format_value(name) for name in names], _NAMED, " columns")
+        shown = f"Numbers such as {example} are read as {_value_of(column)} in {columns}"
         if "-" in column.signs:
             shown += "; a currency with a dash in place of digits is 0"
         if ambiguous:
@@ -56,7 +59,7 @@ def date_statement(column: PlannedColumn, inferred: InferredColumn | None, kind:
     if inferred is None or not inferred.formats:
         return Finding(f"Column {quoted} holds dates{zone}; {becomes}.", is_guess=False)
     form = inferred.formats[0]
-    order = "/".join(_PARTS[piece] for piece in _directives(form) if piece in _PARTS)
+    order = "/".join(_DIRECTIVES[one] for one in _directives(form) if one in _DIRECTIVES)
     text = f"Column {quoted} holds dates{zone} such as {format_value(inferred.example)}, read as {order}"
     option = ("--date-format", f"{column.name}={form}")
     if inferred.ambiguous and inferred.is_default:
@@ -82,17 +85,9 @@ def missing_statements(inferred: Mapping[str, InferredColumn], stated: Sequence[
             )
     findings = []
     for marker, found in columns.items():
-        listed = ", ".join(found[:_NAMED]) + (
-            f" and {len(found) - _NAMED} more columns" if found[_NAMED:] else ""
-        )
-        text = f"{format_value(marker)} is read as missing in {listed}."
+        text = f"{format_value(marker)} is read as missing in {listed(found, _NAMED, ' columns')}."
         findings.append(Finding(text, is_guess=marker not in stated, option=("--missing", marker)))
     return findings
-
-
-def _some(names: Sequence[str]) -> str:
-    listed = ", ".join(map(format_value, names[:_NAMED]))
-    return listed + (f" and {len(names) - _NAMED} more columns" if names[_NAMED:] else "")
 
 
 def other_texts(name: str, texts: pa.ChunkedArray) -> Iterable[Finding]:

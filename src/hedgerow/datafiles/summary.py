@@ -1,7 +1,7 @@
 """Summarise the columns of a table: what a report shows, and what users check before a fit."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from hedgerow.datafiles.column_types import classify_values, n_distinct
 from hedgerow.datafiles.conversion import encode_categories
 from hedgerow.datafiles.errors import format_value
 from hedgerow.datafiles.typed_table import TypedTable
+from hedgerow.strict_json import to_plain
 
 _BINS = 12
 _TOP = 5
@@ -85,13 +86,8 @@ class TableSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as lists, texts, numbers and dictionaries, ready for JSON."""
-        columns = []
-        for column in self.columns:
-            content = asdict(column)
-            content["top"] = [list(pair) for pair in column.top]
-            content["histogram"] = list(column.histogram)
-            columns.append(content)
-        return {"n_rows": self.n_rows, "columns": columns}
+        content: dict[str, Any] = to_plain(self)
+        return content
 
 
 def describe(table: pa.Table | TypedTable) -> TableSummary:
@@ -166,10 +162,6 @@ def histogram(finite: NDArray[Any]) -> tuple[int, ...]:
     return tuple(np.bincount(bins, minlength=_BINS).tolist())
 
 
-def _booleans(known: pa.ChunkedArray) -> dict[str, Any]:
-    return {"mean": float(pc.mean(known).as_py()), "top": _top(known)}
-
-
 def _dates(known: pa.ChunkedArray) -> dict[str, Any]:
     ends = pc.min_max(known)
     low, high = (str(ends[key]).removesuffix(" 00:00:00") for key in ("min", "max"))
@@ -187,7 +179,7 @@ def _top(known: pa.ChunkedArray) -> tuple[tuple[str, int], ...]:
 
 _FACTS: dict[str, Callable[[pa.ChunkedArray], dict[str, Any]]] = {
     "number": _numbers,
-    "boolean": _booleans,
+    "boolean": lambda known: {"mean": float(pc.mean(known).as_py()), "top": _top(known)},
     "date": _dates,
     "time": _dates,
     "category": lambda known: {"top": _top(known)},

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hedgerow.datafiles.column_types import is_text
+from hedgerow.datafiles.column_types import InferredColumn, is_text
 from hedgerow.datafiles.findings import Finding, ReadOptions
-from hedgerow.datafiles.inference import InferredColumn, infer_columns, label_values
+from hedgerow.datafiles.inference import infer_columns, label_values
 
 
 class TypedTable:

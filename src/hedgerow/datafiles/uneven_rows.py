@@ -122,15 +122,15 @@ def _refusal(rows: list[_UnevenRow], header: Header, *, is_few: bool) -> DataFil
 
 def _rewritten(data: bytes, uneven: list[_UnevenRow], header: Header) -> bytes:
     """Return the data with filled rows, without long and empty ones."""
-    pieces, done = [], 0
+    kept, done = [], 0
     width, separator = len(header.names), header.separator.encode()
     for row in uneven:
-        pieces.append(data[done : row.start])
+        kept.append(data[done : row.start])
         if 0 < row.n_fields < width:
             filled = data[row.start : row.stop].rstrip(b"\r\n") + separator * (width - row.n_fields)
-            pieces.append(filled + b"\n")
+            kept.append(filled + b"\n")
         done = row.stop
-    return b"".join([*pieces, data[done:]])
+    return b"".join([*kept, data[done:]])
 
 
 def unclosed_quote(line: int) -> DataFileError:

@@ -5,6 +5,7 @@ worker computes; rows are numbered consecutively over all partitions.
 """
 
 import warnings
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,6 +191,10 @@ class DaskTable(RemoteTable):
         """The client of the cluster and its settings."""
         return self.partitions.client, self.partitions.settings
 
+    def shared_codes(self) -> AbstractContextManager[None]:
+        """Return a context in which rows are encoded once; see `RemoteTable.shared_codes`."""
+        return self._rows.shared_codes()
+
     def make_shards(
         self, factory: Any, bins: Bins, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> DaskShards:
@@ -198,9 +203,14 @@ class DaskTable(RemoteTable):
 
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Return the codes of all rows in this process; see `RemoteTable.encode`."""
+        codes = self.read_codes(bins)
+        self.partitions.release()
+        return BinnedTable.of(bins, codes, team, for_growing=for_growing)
+
+    def read_codes(self, bins: Bins) -> NDArray[Any]:
+        """Return the codes of all rows in this process; see `RemoteTable.read_codes`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
         futures = self._rows.submit_codes(bins, 0, self.n_rows, by_row=False)
         codes = gather_results(self.partitions.client, futures, self.partitions.settings, ENCODING)
-        self.partitions.release()
-        return BinnedTable.of(bins, np.concatenate(codes, axis=1), team, for_growing=for_growing)
+        return np.concatenate(codes, axis=1)

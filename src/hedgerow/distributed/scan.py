@@ -5,15 +5,17 @@ pass 2   the categories, if there are categorical columns
 pass 3   keys of all rows, the target, the weights, and the rows that bin edges are computed from
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed import partitions as tasks
-from hedgerow.distributed.cluster import Future
+from hedgerow.distributed.cluster import Future, release
 from hedgerow.distributed.partitions import PartitionHead, PartitionLayout, Partitions, PartitionScan
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
@@ -34,16 +36,40 @@ class CollectionColumns:
     weight: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CollectionRows:
     """The rows of a scanned collection."""
 
     partitions: Partitions
     layout: PartitionLayout  # how the partitions are read
     lengths: list[int]  # rows of each
+    _kept: dict[Any, list[Future]] | None = None  # codes, by what they were requested with
+
+    @contextmanager
+    def shared_codes(self) -> Iterator[None]:
+        """Submit the same codes once while this is open, for the models of several folds."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            release(self.partitions.client, list(chain.from_iterable(kept.values())))
 
     def submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
-        """Submit tasks that make the codes of some rows, in order."""
+        """Submit tasks that make the codes of some rows, in order; see `release_codes`."""
+        if self._kept is None:
+            return self._submit_codes(bins, start, stop, by_row=by_row)
+        request = id(bins), start, stop, by_row
+        if request not in self._kept:
+            self._kept[request] = self._submit_codes(bins, start, stop, by_row=by_row)
+        return self._kept[request]
+
+    def release_codes(self, codes: Sequence[Future]) -> None:
+        """Release what `submit_codes` returned, now or when `shared_codes` ends."""
+        if self._kept is None:
+            release(self.partitions.client, codes)
+
+    def _submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
         numbers, ranges = [], []
         ends = np.cumsum(self.lengths).tolist()
         for number, (length, end) in enumerate(zip(self.lengths, ends, strict=True)):

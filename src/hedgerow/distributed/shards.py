@@ -217,7 +217,7 @@ class DaskShards:
         for handle in created:
             if handle not in lost and not self._make_shards(handle):
                 lost.append(handle)
-            release(self._client, handle.codes)
+            self._rows.release_codes(handle.codes)
             handle.codes = []
         return lost
 
@@ -278,7 +278,8 @@ class DaskShards:
 
     def _release(self, actors: Sequence[ActorHandle]) -> None:
         for handle in actors:
-            release(self._client, [handle.actor, *handle.codes])
+            release(self._client, [handle.actor])
+            self._rows.release_codes(handle.codes)
 
     def close(self) -> None:
         """Release the shards and the partitions; see `ShardedRows.close`."""

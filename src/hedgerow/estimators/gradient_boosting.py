@@ -50,6 +50,8 @@ _ALLOWED: dict[str, Allowed] = {
     "n_iter_no_change": integer(1) | _AUTO,
     "learning_rate_decay": number(0, 1, above=True),
     "max_leaf_step": number(0, above=True) | none(),
+    "path_smooth": number(0),
+    "leaf_value_folds": integer(2, 16) | none(),
     "growth_policy": one_of("best_first", "symmetric"),
     "max_leaf_nodes": integer(2) | none(),
     "max_depth": integer(1) | none(),
@@ -64,7 +66,7 @@ _ALLOWED: dict[str, Allowed] = {
     "max_bins": integer(2, 255),
     "random_strength": number(0),
     **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), number(0, 1, above=True) | _AUTO),
-    "max_categories_for_sets": integer(0) | none(),
+    "max_categories_for_sets": integer(0) | _AUTO | none(),
     "sampling": one_of(*SAMPLINGS),
     "bagging_temperature": number(0),
     "drop_rate": number(0, 1, below=True),
@@ -90,6 +92,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
                 "earlier trees: it must be None"
+            )
+        if self.leaf_value_folds is not None:
+            raise ValueError(
+                f"checkpoint={checkpoint!r} is not allowed with leaf_value_folds={self.leaf_value_folds}, "
+                "whose scores of training rows are not those of the stored trees: it must be None"
             )
 
     def _check_target(self, y: Floats, target: Target) -> None:
@@ -123,8 +130,12 @@ class GradientBoostingBase(BoostingBase):
                 f"linear_leaves={self.linear_leaves} cannot continue a model of linear leaves; with "
                 "warm_start=True it must stay True"
             )
-        if isinstance(model, TreeModel) and not _continues_statistics(
-            model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+        if (
+            self.max_categories_for_sets != AUTO
+            and isinstance(model, TreeModel)
+            and not _continues_statistics(
+                model.bins, columns_of_many(self.schema_, self.max_categories_for_sets)
+            )
         ):
             raise ValueError(
                 f"max_categories_for_sets={self.max_categories_for_sets} cannot continue the fitted model, "
@@ -139,23 +150,13 @@ class GradientBoostingBase(BoostingBase):
         return model
 
     def _input_options(self) -> InputOptions:
-        options = super()._input_options()
         self._check_sampling()
         self._check_dropping()
+        self._check_leaf_value_folds()
         self._check_symmetric_size()
         self._check_linear_leaves()
-        reasons = []
-        if self.max_categories_for_sets is not None:
-            reasons.append(f"max_categories_for_sets={self.max_categories_for_sets}")
-        if self.sampling != "uniform":
-            reasons.append(f"sampling={self.sampling!r}")
-        if self.drop_rate:
-            reasons.append(f"drop_rate={self.drop_rate}")
-        if self.linear_leaves:
-            reasons.append(f"linear_leaves={self.linear_leaves}")
-        if not reasons or options.in_memory is not None:
-            return options
-        return replace(options, in_memory=reasons[0])
+        options = super()._input_options()
+        return replace(options, in_memory="linear_leaves=True") if self.linear_leaves else options
 
     def _check_sampling(self) -> None:
         """Raise ValueError for parameters that exclude the way of sampling."""
@@ -193,11 +194,33 @@ class GradientBoostingBase(BoostingBase):
             ("newton", not self.newton, "linear functions need hessians", "True"),
             ("drop_rate", bool(self.drop_rate), "dropped rounds need constant leaves", "0"),
             ("max_leaf_step", self.max_leaf_step is not None, "it bounds constant leaves", "None"),
+            (
+                "leaf_value_folds",
+                self.leaf_value_folds is not None,
+                "functions are of all rows",
+                "None",
+            ),
         ):
             if is_refused:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not allowed with linear_leaves=True: {reason}; it "
                     f"must be {allowed}"
+                )
+
+    def _check_leaf_value_folds(self) -> None:
+        """Raise ValueError for parameters that need scores that follow from the stored trees."""
+        if self.leaf_value_folds is None:
+            return
+        for name, is_refused, allowed in (
+            ("drop_rate", bool(self.drop_rate), "0"),
+            ("warm_start", bool(self.warm_start), "False"),
+            ("estimator", self.estimator is not None, "None"),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with leaf_value_folds="
+                    f"{self.leaf_value_folds}, whose scores of training rows are not those of the stored "
+                    f"trees: it must be {allowed}"
                 )
 
     def _n_rounds(self) -> int:
@@ -245,6 +268,8 @@ class GradientBoostingBase(BoostingBase):
             learning_rate=float(sizes.learning_rate),
             learning_rate_decay=float(self.learning_rate_decay),
             max_leaf_step=None if self.max_leaf_step is None else float(self.max_leaf_step),
+            path_smooth=float(self.path_smooth),
+            leaf_value_folds=None if self.leaf_value_folds is None else int(self.leaf_value_folds),
             growth=self._growth_options(data.schema, loss, sizes, data.seed),
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
@@ -253,7 +278,7 @@ class GradientBoostingBase(BoostingBase):
             bagging_temperature=float(self.bagging_temperature),
             drop_rate=float(self.drop_rate),
             max_drop=None if self.max_drop is None else int(self.max_drop),
-            target_options=self._target_options(data),
+            target_options=self._target_options(data, sizes.max_categories_for_sets),
             linear_l2=float(self.linear_l2) if self.linear_leaves else None,
             n_folds=int(sizes.n_folds or 1),
             folds=self._draw_folds(data, loss, sizes.n_folds),
@@ -276,11 +301,13 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(f"n_folds={n_folds} is more than the {n_rows} rows of positive weight{alone}")
         return draw_folds(data.class_numbers, data.train.sample_weight, data.n_rows, int(n_folds), data.seed)
 
-    def _target_options(self, data: FitInput) -> TargetOptions | None:
+    def _target_options(self, data: FitInput, most: int | None) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
-        if self.max_categories_for_sets is None or self.estimator is not None:
+        if self.estimator is not None:
             return None
-        columns = columns_of_many(data.schema, int(self.max_categories_for_sets))
+        columns = columns_of_many(data.schema, most)
+        if isinstance(data.previous, TreeModel) and not _continues_statistics(data.previous.bins, columns):
+            columns = _coded_columns(data.previous.bins)  # "auto", with other rows than those of the model
         if not columns:
             return None
         return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
@@ -365,6 +392,12 @@ def _count_held_out(data: FitInput) -> int:
     return count_held_out(data.class_numbers, data.train.sample_weight, data.n_rows)
 
 
+def _coded_columns(bins: Bins) -> tuple[int, ...]:
+    """Return the columns of the table that are coded by statistics."""
+    coded = np.flatnonzero(bins.by_statistic)
+    return tuple(np.unique(coded if bins.sources is None else bins.sources[coded]).tolist())
+
+
 def _continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
     """Return whether these columns are coded by statistics; a column of equal statistics has no edges."""
     for column, is_coded in enumerate(bins.by_statistic.tolist()):
@@ -394,6 +427,14 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     max_leaf_step : float, optional
         Bound of the absolute leaf values before they are multiplied by the rate; it is useful for classes,
         where Newton steps can be too large. None for no bound.
+    path_smooth : float
+        Shrinkage of leaf values towards the node above. With s = `path_smooth` and n rows, the value of a
+        node is its own times n / (n + s) plus that of its parent times s / (n + s), from the root, which
+        keeps its own, down to the leaves. Splits are chosen without it. 0 for none.
+    leaf_value_folds : int, optional
+        Number of random folds of the training rows, from 2 to 16, drawn in every round: the score of a row
+        changes by a leaf value computed without the rows of its fold, so that later gradients are those of
+        values not fitted to the row; see Notes. None for the values of all rows.
     growth_policy : {"best_first", "symmetric"}
         With "symmetric", all nodes of a level have the same split: the one with the largest sum of gains.
     max_leaf_nodes, max_depth : int or None
@@ -436,7 +477,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
-    max_categories_for_sets : int, optional
+    max_categories_for_sets : int, None or "auto"
         Columns of more categories are split by the mean of the target, as numbers: the mean of a category is
         smoothed by `categorical_smoothing` rows of the overall mean, and a training row gets the mean of
         other rows, drawn without it. With several classes, there is a mean for each. None for sets in all
@@ -451,7 +492,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
-        leaf values are found by a line search, or by one Newton step for "log_loss".
+        leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
         trees, bins and constraints are then ignored.
@@ -494,21 +535,31 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     Notes
     -----
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
-    `l2_regularization=3`, no sampling of rows and columns, `n_folds=None` and `n_iter_no_change=10`.
+    `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`,
+    `n_folds=None` and `n_iter_no_change=10`.
     With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
     `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
     classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
-    classes, and up to 0.8 if there are fewer than 16 columns), `n_iter_no_change=20`, and `n_folds=8` if rows
-    times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is used for
-    validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one model, and
-    "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a class, which
-    cannot be held out, are not among the 32. Numbers that are passed are always used.
+    classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` from 1,000 rows
+    on (3,000 for numbers) with at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8`
+    if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is
+    used for validation. With fewer than 32 rows, or with `early_stopping=False`, it is 100 rounds of one
+    model, and "auto" means the same as with a number of rounds. Rows of weight zero, and the only row of a
+    class, which cannot be held out, are not among the 32. Numbers that are passed are always used.
 
     With `random_strength`, the column of a split is the one with the largest square root of the gain plus a
     normal number. In round t, counted from 0, and for a tree of n rows with gradients g and hessians h, its
     standard deviation is ``random_strength * sum(abs(g)) / sqrt(n * sum(h)) * m / (1 + m)`` with
     ``m = n * exp(-learning_rate * t)``. With 1 it is about as large as the root of the gain of a split on
     pure chance. A split still has to gain more than `min_split_gain`, and gains and leaf values are exact.
+
+    With `leaf_value_folds`, splits are chosen with all rows, and the model has the leaf values of all rows.
+    The value for a fold has the same formula, without the rows of the fold; it is 0 if the other rows of the
+    leaf have a smaller sum of hessians than `min_child_weight`, or if there are none. Rows that `subsample`
+    leaves out, validation rows and evaluation sets get the values of the model. The training loss in
+    `history_` is that of the scores by fold. Warm starts and checkpoints are not possible, as these scores do
+    not follow from the trees, and neither is `drop_rate`. As with `subsample`, a whole weight is not the same
+    as copies of the row, which may have different folds.
 
     With `linear_leaves`, trees are grown as without. Then each leaf gets a linear function of up to eight
     numeric columns, the deepest ones of its path, one for every five rows at most: its constant value, plus
@@ -540,6 +591,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -559,7 +612,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
-        max_categories_for_sets: int | None = None,
+        max_categories_for_sets: int | str | None = "auto",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         drop_rate: float = 0.0,
@@ -610,7 +663,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
-    learning_rate, learning_rate_decay, max_leaf_step, growth_policy
+    learning_rate, learning_rate_decay, max_leaf_step, path_smooth, leaf_value_folds, growth_policy
         As in `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
@@ -659,6 +712,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         learning_rate: float | str = "auto",
         learning_rate_decay: float = 1.0,
         max_leaf_step: float | None = None,
+        path_smooth: float = 0.0,
+        leaf_value_folds: int | None = None,
         growth_policy: str = "best_first",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
@@ -678,7 +733,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         random_strength: float = 0.0,
         categorical_features: Any = None,
         categorical_smoothing: float = 10.0,
-        max_categories_for_sets: int | None = None,
+        max_categories_for_sets: int | str | None = "auto",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         drop_rate: float = 0.0,

@@ -36,17 +36,6 @@ NEAR = 0.005  # half a point
 class MethodComparison:
     """Accuracies of several methods on the same folds of one problem.
 
-    Parameters
-    ----------
-    title : str
-        Title of the problem.
-    accuracy : dict of float64 arrays of shape (n_folds,)
-        Accuracies by method.
-    test_to_train : float
-        Test rows over training rows of a fold.
-    majority : float
-        Share of the larger class.
-
     Examples
     --------
     >>> import numpy as np
@@ -59,10 +48,10 @@ class MethodComparison:
     'Tea: AdaBoost is the best with an accuracy of 81.0 %, 10.0 points (± 0.9) above logistic regression.'
     """
 
-    title: str
-    accuracy: dict[str, Floats]
-    test_to_train: float
-    majority: float
+    title: str  # of the problem
+    accuracy: dict[str, Floats]  # (n_folds,) by method
+    test_to_train: float  # test rows over training rows of a fold
+    majority: float  # share of the larger class
 
     @property
     def ranking(self) -> list[str]:

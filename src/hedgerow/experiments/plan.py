@@ -115,29 +115,17 @@ FULL = replace(
 class Problem:
     """Rows with their classes.
 
-    Parameters
-    ----------
-    name : str
-        One word.
-    title : str
-        The title, with the numbers of rows and columns.
-    X : float64 array of shape (n_samples, n_features)
-    y : int64 array of shape (n_samples,)
-        Classes 0 and 1.
-    is_coded : bool
-        Whether the columns are codes with few values, which a linear model can one-hot encode.
-
     Examples
     --------
     >>> Problem("ten", "Ten rows", np.zeros((10, 1)), np.arange(10) % 2).majority
     0.5
     """
 
-    name: str
-    title: str
+    name: str  # one word
+    title: str  # with the numbers of rows and columns
     X: NDArray[np.float64]
-    y: NDArray[np.int64]
-    is_coded: bool = False
+    y: NDArray[np.int64]  # classes 0 and 1
+    is_coded: bool = False  # columns are codes with few values, which a linear model can one-hot encode
 
     @property
     def majority(self) -> float:
@@ -160,22 +148,17 @@ def load_problems(plan: ExperimentPlan, seed: int) -> tuple[list[Problem], list[
     left_out : list of str
         Sentences about data sets that are not installed.
     """
-    problems, left_out = [_simulated(plan.simulated_rows, seed), _cancer()], []
+    n_rows, left_out = plan.simulated_rows, []
+    X, y = make_gaussian(n_rows, 30, random_state=seed)
+    problems = [Problem("simulated", f"Simulated data, {n_rows:,} × 30", X, (y > 0).astype(np.int64))]
+    X, y = load_breast_cancer(return_X_y=True)
+    title = f"Breast cancer, {X.shape[0]:,} × {X.shape[1]}"
+    problems.append(Problem("cancer", title, X, y.astype(np.int64)))
     try:
         problems.append(_accidents(plan.accident_rows, seed))
     except FileNotFoundError as error:
         left_out.append(f"US road accidents are left out: {error}.")
     return problems, left_out
-
-
-def _simulated(n_rows: int, seed: int) -> Problem:
-    X, y = make_gaussian(n_rows, 30, random_state=seed)
-    return Problem("simulated", f"Simulated data, {n_rows:,} × 30", X, (y > 0).astype(np.int64))
-
-
-def _cancer() -> Problem:
-    X, y = load_breast_cancer(return_X_y=True)
-    return Problem("cancer", f"Breast cancer, {X.shape[0]:,} × {X.shape[1]}", X, y.astype(np.int64))
 
 
 def _accidents(n_rows: int | None, seed: int) -> Problem:
@@ -217,18 +200,6 @@ CAVEATS = (
 class Maker:
     """Create methods by name.
 
-    Parameters
-    ----------
-    learners : int
-        Rounds of boosting.
-    trees : int
-        Trees of a forest.
-    members : int
-        Trees of a bagging ensemble.
-    random_state : int
-    n_jobs : int or None
-        Threads; the models are the same for any number.
-
     Examples
     --------
     >>> maker = Maker(learners=200, trees=100, members=50)
@@ -238,11 +209,11 @@ class Maker:
     1.0
     """
 
-    learners: int
-    trees: int
-    members: int
+    learners: int  # rounds of boosting
+    trees: int  # of a forest
+    members: int  # trees of a bagging ensemble
     random_state: int = 0
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # the models are the same for any number of threads
 
     def make(self, name: str, *, learners: int | None = None, rate: float | None = None) -> Any:
         """Return an unfitted classifier; `learners` and `rate` are for boosting."""

@@ -1,4 +1,4 @@
-"""Deep trees on a binned table: targets and weights as integers, and the memory of a thread that grows trees.
+"""Deep trees on a binned table: targets and weights as integers, and the threads that grow trees.
 
 Each tree is grown by one thread, independently of the others. Weights are integers: how often a row was
 drawn, times the weight of the row itself. Sums are exact, and a tree does not depend on the order of the
@@ -6,8 +6,12 @@ rows, nor on whether a row counts twice or occurs twice.
 """
 
 import math
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from threading import local
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +40,7 @@ _LOGS = 1 << 16
 _SUM_BITS = 61  # of the sums of targets
 WEIGHT_BITS = 50  # of the sum of weights that are not integers: its square fits into float64
 _UNLIMITED = 2**62
+_TREES_PER_THREAD = 2  # trees per thread that may be grown before they are collected
 
 
 @dataclass(frozen=True)
@@ -347,3 +352,49 @@ class DeepGrower:
             float_side=np.empty((2, stride)),
             logs=logs,
         )
+
+
+class ForestTask(Protocol):
+    """What all trees of a forest are grown from; a tree is a function of its number."""
+
+    @property
+    def grower(self) -> DeepGrower: ...  # noqa: D102 - with the codes of all rows
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102 - of the table
+
+    def grow(self, grower: DeepGrower, tree: int) -> VotingTree:
+        """Grow tree number `tree`, in the memory of `grower`."""
+
+
+class ThreadedTreeGrower:
+    """Grows trees in threads of this process, each with its own memory; see `backends.base.ForestGrower`."""
+
+    def __init__(self, task: ForestTask, numbers: range, n_threads: int) -> None:
+        n_threads = min(n_threads, len(numbers))
+        self._task, self._numbers, self._thread_state = task, iter(numbers), local()
+        self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
+        self._pending: deque[Future[VotingTree]] = deque()
+        self._window = n_threads * _TREES_PER_THREAD
+
+    def fit(self, targets: int, iteration: int) -> VotingTree:
+        """Return the next tree."""
+        if self._pool is None:
+            return self._grow(targets)
+        while len(self._pending) < self._window:
+            number = next(self._numbers, None)
+            if number is None:
+                break
+            self._pending.append(self._pool.submit(self._grow, number))
+        return self._pending.popleft().result()
+
+    def _grow(self, number: int) -> VotingTree:
+        if not hasattr(self._thread_state, "grower"):
+            self._thread_state.grower = self._task.grower.for_thread()
+        return self._task.grow(self._thread_state.grower, number)
+
+    def close(self) -> Iterator[VotingTree]:
+        """Stop; yield the trees that are grown but not collected."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        while self._pending and not self._pending[0].cancelled():
+            yield self._pending.popleft().result()

@@ -11,6 +11,7 @@ shard follows from its codes, its slices of the row arrays and the model so far,
 created again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,6 +34,7 @@ from hedgerow.losses import Loss
 TRAINING, EVALUATED = 1, 2  # roles of rows; others have none
 _ROWS_PER_BLOCK = 16_384
 _POOL_BYTES = 4 << 20  # of sums that are used again for every tree
+RowFactors = Callable[[int, int, int], Floats]  # of a round and a range of positions among the training rows
 _NO_WEIGHT, _NO_COPIES = np.empty(0), np.empty(0, np.int64)
 
 
@@ -51,7 +53,11 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class GradientShardFactory:
-    """Creates shards. Row arrays are y and, if any, weight (float64), copies (int64) and role (uint8)."""
+    """Creates shards.
+
+    Row arrays are y and, if any, weight (float64), copies (int64), role (uint8) and codes (uint8), which
+    replace those of the columns `replaced`.
+    """
 
     by_row: ClassVar[bool] = True
     bins: Bins
@@ -59,6 +65,8 @@ class GradientShardFactory:
     seed: int = 0  # of the rows that are drawn for a tree
     subsample: float = 1.0  # their fraction
     low_memory: bool = False  # codes are stored once, by row, instead of twice
+    replaced: tuple[int, ...] = ()
+    row_factors: RowFactors | None = None  # what gradients are multiplied by; None for 1
 
     @property
     def row_bytes(self) -> int:
@@ -79,6 +87,9 @@ class GradientShard:
         self, factory: GradientShardFactory, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]]
     ) -> None:
         self.loss, self.seed, self.subsample = factory.loss, factory.seed, factory.subsample
+        self._row_factors = factory.row_factors
+        if factory.replaced:
+            codes[:, list(factory.replaced)] = row_arrays["codes"]
         self.codes = codes_by_row(factory.bins, codes, by_column=not factory.low_memory)
         self.n_rows, self.y = len(codes), row_arrays["y"]
         self.weight = row_arrays.get("weight", _NO_WEIGHT)
@@ -90,7 +101,8 @@ class GradientShard:
         self.raw = np.empty((0, self.n_rows))
         self.packed = np.empty((0, 0), np.int64)
         self.wide: dict[int, Integers] = {}
-        self._before = 0
+        self._before = self._iteration = 0
+        self._drawn: RowNumbers | None = None  # the rows of the tree, if the caller draws them
         self._rows, self._buffer = np.empty(0, np.uint32), np.empty(0, np.uint32)
         self._runs: dict[int, tuple[int, int]] = {}
         self._statistics = Statistics(self.packed.reshape(-1), np.empty((0, 2), np.int64), self.copies, 1)
@@ -154,9 +166,10 @@ class GradientShard:
         find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), leaf_ids)
         return leaf_ids, ()
 
-    def scores(self) -> tuple[Floats, Sums]:
-        """Return the scores of all rows, (outputs, rows)."""
-        return self.raw, ()
+    def pop_scores(self) -> tuple[Floats, Sums]:
+        """Return the scores of all rows, (outputs, rows), and release them."""
+        raw, self.raw = self.raw, self.raw[:0]
+        return raw, ()
 
     def loss_sums(self, loss: Loss, role: int) -> tuple[list[float], Sums]:
         """Return numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
@@ -221,7 +234,22 @@ class GradientShard:
             y[: b - a] = self.y[a:b]
             raw = np.ascontiguousarray(self.raw[:, a:b])
             self.loss.fill(y[: b - a], raw, gradient, hessian, 0, b - a)
+            if self._row_factors is not None:
+                factors = self._factors(a, b)
+                gradient *= factors
+                hessian *= factors
             yield a, gradient, hessian, self.weight[a:b], self.copies[a:b]
+
+    def _factors(self, start: int, stop: int) -> Floats:
+        """Return what the gradients of some rows are multiplied by in this round; 1 for rows of no tree."""
+        assert self._row_factors is not None  # noqa: S101 - the caller has checked it
+        if self._training is None:
+            return self._row_factors(self._iteration, self._before + start, self._before + stop)
+        a, b = np.searchsorted(self._training, [start, stop]).tolist()
+        factors = np.ones(stop - start)
+        chosen = self._training[a:b] - np.uint32(start)
+        factors[chosen] = self._row_factors(self._iteration, self._before + a, self._before + b)
+        return factors
 
     def start_round(
         self, last_tree: tuple[Any, ...] | None, bits: Integers, iteration: int, columns: Integers
@@ -229,14 +257,18 @@ class GradientShard:
         """Add the values of the last tree, pack the statistics and start the first tree, in one call."""
         if last_tree is not None:
             self.add_leaf_values(*last_tree)
-        self.wide = {}
+        self.wide, self._iteration = {}, iteration
         packed, _ = self.pack_statistics(bits)
         return packed, self.start_tree(0, iteration, columns)[1]
 
-    def set_statistics(self, packed: Integers, wide: Integers) -> tuple[None, Sums]:
-        """Set the statistics of one output, computed by the caller; one of the two is empty."""
+    def set_statistics(self, packed: Integers, wide: Integers, drawn: RowNumbers | None) -> tuple[None, Sums]:
+        """Set the statistics of one output, computed by the caller; one of the two is empty.
+
+        drawn : the rows of the tree; None if the shards draw them themselves.
+        """
         self.packed = packed.reshape(1, -1)
         self.wide = {0: wide} if len(wide) else {}
+        self._drawn = drawn
         return None, ()
 
     # --- a tree
@@ -261,7 +293,7 @@ class GradientShard:
 
     def _put_rows(self, iteration: int, *, first_only: bool) -> int:
         """Write the rows of the tree of a round into the row array; return their number."""
-        all_rows = self._training is None and self.subsample >= 1.0 and not first_only
+        all_rows = self._training is None and self.subsample >= 1.0 and not first_only and self._drawn is None
         rows = self.evaluated[:0] if all_rows else self._draw(iteration, first_only=first_only)
         n = self.n_rows if all_rows else len(rows)
         if len(self._rows) < n:
@@ -279,6 +311,8 @@ class GradientShard:
 
     def _draw(self, iteration: int, *, first_only: bool) -> RowNumbers:
         """Draw the rows of the tree of a round; `first_only` if no row of any shard was drawn."""
+        if self._drawn is not None:
+            return self._drawn
         rows, begin = self.training, self._before
         if first_only:
             return rows[: 1 if begin == 0 else 0]

@@ -12,9 +12,8 @@ allocated once per fit and reused for every tree.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from hedgerow.kernels.cpu.elementary import exp
 from hedgerow.kernels.cpu.gradients import largest, pack, spread
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
 from hedgerow.kernels.cpu.histogram import sum_statistics
-from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
+from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns, draw_positions
 from hedgerow.kernels.cpu.records import (
     NODE,
     SPLIT,
@@ -90,6 +89,13 @@ class Weights:
             return cls(none, sample_weight.astype(np.int64), rows)
         return cls(sample_weight, no_copies, rows)
 
+    def draw(self, fraction: float, seed: int, iteration: int) -> RowNumbers:
+        """Draw a fraction of `rows` for a round, in ascending order."""
+        if fraction >= 1.0:
+            return self.rows
+        # among the rows with weight, not among all: a row of weight zero must have no influence
+        return self.rows[draw_positions(len(self.rows), fraction, seed, iteration)]
+
     def row_counts(self, n_rows: int) -> Integers | None:
         """Return how often every row counts when bin edges are computed; None for once each."""
         if len(self.rows) == n_rows and not self.copies.size:
@@ -135,33 +141,24 @@ class Quantiser:
 
     def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
         """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
-        tops = self._over_rows(largest, gradient, hessian)
+        over_rows, n_rows = self.team.over_rows, self.n_rows
+        rows = gradient, hessian, self.weights.weight, self.weights.copies
+        tops = over_rows(n_rows, partial(largest, *rows))
         largest_g, largest_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
             raise FloatingPointError(NOT_FINITE)
         g_bits, h_bits = packed_bits(largest_g, largest_h)
-        sums = self._over_rows(pack, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._packed)
+        sums = over_rows(n_rows, partial(pack, *rows, 2.0**g_bits, 2.0**h_bits, self._packed))
         steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
         wide = wide_bits((largest_g, largest_h), steps, self.n_copies, self._packed_block_rows)
         if wide is None:
             least = min(s[2] for s in sums)
             return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
         if not len(self._wide):
-            self._wide = np.empty((self.n_rows, 2), np.int64)
+            self._wide = np.empty((n_rows, 2), np.int64)
         g_bits, h_bits = wide
-        smallest = self._over_rows(spread, gradient, hessian, 2.0**g_bits, 2.0**h_bits, self._wide)
+        smallest = over_rows(n_rows, partial(spread, *rows, 2.0**g_bits, 2.0**h_bits, self._wide))
         return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(smallest))
-
-    def _over_rows(
-        self, kernel: Callable[..., Any], gradient: Floats, hessian: Floats, *args: Any
-    ) -> list[Any]:
-        """Call a kernel with blocks of rows on the threads of the team; return its results in any order."""
-        weight, copies = self.weights.weight, self.weights.copies
-        found: list[Any] = []
-        self.team.over_rows(
-            self.n_rows, lambda a, b: found.append(kernel(gradient, hessian, weight, copies, *args, a, b))
-        )
-        return found
 
     def _statistics(
         self, packed: Integers, wide: Integers, g_bits: int, h_bits: int, least: int
@@ -317,8 +314,8 @@ class GrownTree:
     """Node records with values and gains in the units of the loss, and the rows grouped by leaf.
 
     `leaves` are the node numbers of the leaves from left to right; the rows of leaf l are
-    rows[starts[l]:starts[l + 1]]. `value_nodes` are the nodes whose rows give the leaves their values: in a
-    symmetric tree a leaf of too few rows has the value of a node above it. None if they are the leaves.
+    rows[starts[l]:starts[l + 1]]. `value_nodes` (nodes,) are the nodes whose rows give each node its value:
+    in a symmetric tree a node of too few rows has the value of one above it. None if each has its own.
     `terms` are the linear functions of the leaves, in the order of the nodes; None for constant leaves.
     """
 
@@ -347,7 +344,7 @@ class GrownTree:
         value_nodes = np.arange(len(self.nodes))
         for number in np.flatnonzero(~is_large[1:]).tolist():  # parents come first
             value_nodes[number + 1] = value_nodes[number // 2]
-        self.value_nodes = value_nodes[self.leaves]
+        self.value_nodes = value_nodes
 
     @property
     def values(self) -> Floats:
@@ -392,9 +389,7 @@ class TreeGrower:
 
     def _sums(self, statistics: Statistics, n: int) -> tuple[int, int, int]:
         """Return the sums of `sum_statistics` over the rows of the tree."""
-        block_sums: list[Any] = []
-        rows = self._work.rows
-        self.team.over_rows(n, lambda a, b: block_sums.append(sum_statistics(statistics, rows, a, b)))
+        block_sums = self.team.over_rows(n, partial(sum_statistics, statistics, self._work.rows))
         gradient, hessian, count = (sum(values) for values in zip(*block_sums, strict=True))
         return gradient, hessian, count
 

@@ -204,7 +204,8 @@ class RoundGrower:
 
     n_rows, n_copies : training rows, and the copies they count.
     packed_block_rows : rows whose packed statistics may be added up before the sum is widened.
-    shrink : called with the nodes of a tree and the number of the round, multiplies the values by the rate.
+    shrink : called with the nodes of a tree, the number of the round and `GrownTree.value_nodes`; bounds and
+        smooths the values and multiplies them by the rate.
     """
 
     def __init__(
@@ -217,7 +218,7 @@ class RoundGrower:
         n_copies: int,
         packed_block_rows: int,
         n_outputs: int,
-        shrink: Callable[[NDArray[np.void], int], None],
+        shrink: Callable[[NDArray[np.void], int, Integers | None], None],
     ) -> None:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
         self._n_copies, self._packed_block_rows, self._n_outputs = n_copies, packed_block_rows, n_outputs
@@ -260,7 +261,9 @@ class RoundGrower:
                 root = self._start_tree(output, iteration, rules, first_only=1)
             nodes, identifiers = self._grower.grow(self._with_noise(rules), root)
             finished = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
-            self._shrink(finished.nodes, iteration)
+            if self.options.symmetric:
+                finished.set_value_nodes(rules)
+            self._shrink(finished.nodes, iteration, finished.value_nodes)
             self._unsent = output, identifiers[finished.leaves], finished.values, finished.nodes
             grown.append(finished.nodes)
         return grown

@@ -127,18 +127,19 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
 # --- the process that grows the trees
 
 
-class RemoteRows:
-    """Codes of a remote table, in shards."""
+class ShardedWeakRows:
+    """Codes of a remote table, in shards; see `backends.base.WeakRows`."""
 
-    def __init__(self, table: RemoteTable, bins: Bins, n_threads: int) -> None:
-        self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
-        self.shards: ShardedRows = table.make_shards(WeakShardFactory(bins.offsets), bins, {}, n_threads)
+    def __init__(self, table: RemoteTable, bins: Bins, team: Team) -> None:
+        self.bins, self.n_rows, self.n_columns, self.team = bins, table.n_rows, table.n_columns, team
+        factory = WeakShardFactory(bins.offsets)
+        self.shards: ShardedRows = table.make_shards(factory, bins, {}, team.n_threads)
         self._failures = ShardFailureCounter()
         self.sent_classes: list[NDArray[Any]] = []  # stored by the shards; empty after shards were lost
 
-    def make_grower(self, rules: WeakRules, team: Team) -> "ShardedWeakGrower":
+    def make_grower(self, rules: WeakRules) -> "ShardedWeakGrower":
         """Return a grower of trees on these rows."""
-        return ShardedWeakGrower(self, rules, team)
+        return ShardedWeakGrower(self, rules)
 
     def leaf_ids(self, tree: WeakTree) -> LeafIds:
         """Return the node number of the leaf of every row."""
@@ -160,10 +161,10 @@ class RemoteRows:
 
 
 class ShardedWeakGrower:
-    """Grows the trees of a `WeakGrower` on sharded rows; the threads of `team` search histograms."""
+    """Grows the trees of a `WeakGrower` on sharded rows; the threads of their team search histograms."""
 
-    def __init__(self, rows: RemoteRows, rules: WeakRules, team: Team) -> None:
-        self.rows, self.rules, self.team = rows, rules, team
+    def __init__(self, rows: ShardedWeakRows, rules: WeakRules) -> None:
+        self.rows, self.rules, self.team = rows, rules, rows.team
         self.width = int(rows.bins.n_bins.max()) + 2  # codes of a channel, missing, and one unused entry
 
     def grow_with_leaf_ids(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:

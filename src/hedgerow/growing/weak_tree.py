@@ -13,10 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import MAX_BINS, MISSING_CODE, Integers, RowNumbers
+from hedgerow._typing import MAX_BINS, MISSING_CODE, Floats, Integers, RowNumbers
+from hedgerow.binning import Bins
+from hedgerow.forest import Forest
 from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_PER_BLOCK, ERROR, GINI, MOMENTS, Sample, search_columns
+from hedgerow.table.table import Table
 from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
@@ -289,3 +292,28 @@ def codes_left(split: np.void, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         return bits[codes].astype(np.bool_)
     goes_left: NDArray[np.bool_] = codes <= split["threshold"]
     return np.where(codes == MISSING_CODE, bool(split["missing_left"]), goes_left)
+
+
+class LocalWeakRows:
+    """Codes of a table in memory, on which weak trees are grown; see `backends.base.WeakRows`."""
+
+    def __init__(self, table: Table, bins: Bins, team: Team) -> None:
+        self._codes, self._team = bins.encode(table, team, for_growing=False), team
+
+    def make_grower(self, rules: WeakRules) -> WeakGrower:
+        """Return a grower of trees on these rows."""
+        return WeakGrower(self._codes, rules, self._team)
+
+    def leaf_ids(self, tree: WeakTree) -> LeafIds:
+        """Return the node number of the leaf of every row."""
+        return tree.apply(self._codes, self._team)
+
+    def scores(self, forest: Forest, n_outputs: int) -> Floats:
+        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
+        scores = np.zeros((n_outputs, self._codes.n_rows))
+        for tree, output in enumerate(forest.output):
+            forest.add_coded_scores(self._codes, tree, scores[output], self._team)
+        return scores
+
+    def close(self) -> None:
+        """Do nothing: the rows are in the memory of this process."""

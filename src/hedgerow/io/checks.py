@@ -66,10 +66,10 @@ def check_model(
         require("forest.value", largest < _MAX_SCORE, "the sum of the values of all trees is too large")
 
 
-def check_bins(bins: Bins, schema: Schema, max_bins: int = MAX_BINS) -> None:
-    """Check the edges and codes of the columns; `max_bins` is the capacity of the codes."""
+def check_bins(bins: Bins, schema: Schema) -> None:
+    """Check the edges and codes of the columns."""
     _check_sources(bins, schema, 1)
-    _check_columns(bins, schema.categories, max_bins)
+    _check_columns(bins, schema.categories, MAX_BINS)
 
 
 def _check_sources(bins: Bins, schema: Schema, n_outputs: int) -> None:

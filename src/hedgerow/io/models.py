@@ -208,17 +208,9 @@ def _from_file(data: bytes, trusted: frozenset[str]) -> Any:
 
 
 def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Load the card that was saved with a model; None if there is none.
+    """Load the card that was saved with a model, a dict; None if there is none.
 
-    Errors are those of `load`.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    dict or None
+    Path and errors are those of `load`.
 
     Examples
     --------
@@ -234,18 +226,9 @@ def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
-    """Load the certificate that was saved with a model; None if there is none.
+    """Load the `hedgerow.theory.Certificate` that was saved with a model; None if there is none.
 
-    Errors are those of `load`.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    hedgerow.theory.Certificate or None
-        Equal to the one that was saved.
+    It equals the one that was saved. Path and errors are those of `load`.
 
     Examples
     --------

@@ -14,6 +14,7 @@ Each has a `write_` function that adds it to a Writer, and a `read_` function th
 import math
 import re
 import reprlib
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ _NOT_RANDOM = {  # values of parameters with which no random numbers are drawn; 
     "random_strength": (0,),
     "sampling": ("uniform",),
     "drop_rate": (0,),
-    "max_categories_for_sets": (None,),
+    "leaf_value_folds": (None,),
+    "max_categories_for_sets": (None, "auto"),
     "resample": (False,),
     "on_chance": ("stop",),
 }
@@ -131,7 +133,9 @@ def _is_random(model: Any) -> bool:
     """Return whether the fit used the seed; if not, any seed gives the same model."""
     validated = model.early_stopping is True or model.best_iteration_ is not None
     members = hasattr(model.model_, "members")  # a learner of another library may use random numbers
+    bins = getattr(model.model_, "bins", None)
     drawn = validated or members or getattr(model.model_, "n_folds", 1) > 1
+    drawn = drawn or (bins is not None and bool(bins.by_statistic.any()))  # with "auto"
     passed = {name: getattr(model, name) for name in _NOT_RANDOM if hasattr(model, name)}
     drawn = drawn or any(value not in _NOT_RANDOM[name] for name, value in passed.items())
     return drawn or isinstance(model.random_state, int | np.integer)
@@ -243,13 +247,7 @@ def read_grid_fingerprints(reader: Reader, estimator: Any, *learners: Any) -> No
 def write_data_fingerprints(writer: Writer, model: Any) -> None:
     """Write the fingerprints of the data of all fits that made a model."""
     writer.entries["data_fingerprints"] = [
-        {
-            "n_rows": int(fingerprint.n_rows),
-            "n_columns": int(fingerprint.n_columns),
-            "X": fingerprint.X,
-            "y": fingerprint.y,
-            "sample_weight": fingerprint.sample_weight,
-        }
+        asdict(fingerprint) | {name: int(getattr(fingerprint, name)) for name in ("n_rows", "n_columns")}
         for fingerprint in getattr(model, "data_fingerprints_", ())
     ]
 

@@ -6,7 +6,7 @@ Two classes have one raw score, (1, n), for class 1; K classes have one for each
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.elementary import exp, log
+from hedgerow.elementary import exp
 from hedgerow.kernels.cpu import elementary, gradients
 from hedgerow.losses.base import (
     LOSSES,
@@ -16,7 +16,6 @@ from hedgerow.losses.base import (
     Loss,
     LossOptions,
     SoftmaxLink,
-    leaf_means,
     weighted_mean,
 )
 
@@ -69,7 +68,8 @@ class BinaryLogLoss(_BinaryLoss):
         A full line search goes to the bound in every leaf of one class, which overfits.
         """
         probabilities = self.link.inverse(raw)
-        return _newton_steps(y - probabilities, probabilities, weight, starts, self.step_bound)
+        curvatures = probabilities * (1.0 - probabilities)
+        return _newton_steps(y - probabilities, curvatures, weight, starts, self.step_bound)
 
 
 class Exponential(_BinaryLoss):
@@ -88,17 +88,14 @@ class Exponential(_BinaryLoss):
     link = LogitLink(slope=2.0)
 
     def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
-        """Return half the log odds of each leaf under the weights exp(-s raw): a closed form."""
-        # a e**-step + b e**step, the sums of the losses of classes 1 and 0, has its minimum at
-        # step = log(a / b) / 2
-        limit = gradients.EXPONENT_LIMIT
-        scores, positive = np.clip(raw, -limit, limit), y == 1.0
-        losses = exp(np.where(positive, -scores, scores))
-        a = leaf_means(np.where(positive, losses, 0.0), weight, starts)
-        b = leaf_means(np.where(positive, 0.0, losses), weight, starts)
-        with np.errstate(divide="ignore"):
-            ratio = np.divide(a, b, out=np.ones_like(a), where=(a > 0.0) | (b > 0.0))
-        return np.clip(0.5 * log(ratio), -self.step_bound, self.step_bound)
+        """Return one Newton step in each leaf, as in scikit-learn: (a - b) / (a + b), from -1 to 1.
+
+        a and b are the sums of the losses of classes 1 and 0. The step of least loss, log(a / b) / 2,
+        overfits leaves of one class, where it goes to the bound.
+        """
+        limit, signs = gradients.EXPONENT_LIMIT, 2.0 * y - 1.0
+        losses = exp(np.clip(-signs * raw, -limit, limit))
+        return _newton_steps(signs * losses, losses, weight, starts, self.step_bound)
 
 
 class MultinomialLogLoss(_ClassLoss):
@@ -162,15 +159,16 @@ class MultinomialLogLoss(_ClassLoss):
         probabilities, weights = p[0][rows], NO_WEIGHT if weight is None else weight[rows]
         factor = (self.n_classes - 1) / self.n_classes
         residuals = (y[rows] == output) - probabilities
-        return _newton_steps(residuals, probabilities, weights, starts, self.step_bound, factor)
+        curvatures = probabilities * (1.0 - probabilities)
+        return _newton_steps(residuals, curvatures, weights, starts, self.step_bound, factor)
 
 
 def _newton_steps(
-    residuals: Floats, p: Floats, weight: Floats, starts: Integers, bound: float, factor: float = 1.0
+    residuals: Floats, curvatures: Floats, weight: Floats, starts: Integers, bound: float, factor: float = 1.0
 ) -> Floats:
-    """Return factor * sum(w residual) / sum(w p (1 - p)) of every leaf, within the bound."""
+    """Return factor * sum(w residual) / sum(w curvature) of every leaf, within the bound."""
     slope = gradients.leaf_sums(residuals, weight, starts)
-    curvature = gradients.leaf_sums(p * (1.0 - p), weight, starts)
+    curvature = gradients.leaf_sums(curvatures, weight, starts)
     with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
         step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
     return np.asarray(np.clip(step, -bound, bound))

@@ -13,7 +13,7 @@ from hedgerow.estimators.parameters import check_parameters, integer
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.inputs import predict_proba, read_predictions, read_rows
-from hedgerow.theory.deviations import holdout_bound
+from hedgerow.theory.deviations import clopper_pearson
 
 _MAX_CLASSES_WITH_TEXT = 12
 _MAX_NAME = 18  # letters of a class name
@@ -22,7 +22,6 @@ _MAX_NAME = 18  # letters of a class name
 _OPACITY, _OPACITY_BEHIND_TEXT = 0.85, 0.55
 _CELL_WIDTH = 0.95  # leaves a gap between cells
 _KEY_SHARES = (0.0, 0.01, 0.05, 0.25, 0.5, 1.0)
-_CONFIDENCE = 0.95
 _HISTOGRAM_BINS = 20
 
 
@@ -185,7 +184,9 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
     ) -> None:
         super().__init__(prob_true, prob_pred, y_prob, pos_label=pos_label)
         self.n_rows, self.brier = n_rows, brier
-        self.low, self.high = _clopper_pearson(np.rint(prob_true * n_rows).astype(np.int64), n_rows)
+        hits = np.rint(prob_true * n_rows).astype(np.int64)
+        ends = [clopper_pearson(k, n) for k, n in zip(hits.tolist(), n_rows.tolist(), strict=True)]
+        self.low, self.high = np.array(ends).T
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
@@ -297,11 +298,3 @@ def _equal_counts(values: Floats, n_bins: int) -> NDArray[np.intp]:
     middle = np.cumsum(counts) - counts / 2  # rank of the middle row of each distinct value
     bins = np.floor(middle * n_bins / len(values))[which]
     return np.unique(bins, return_inverse=True)[1]
-
-
-def _clopper_pearson(hits: Integers, n_rows: Integers) -> tuple[Floats, Floats]:
-    """Return ends of the exact intervals of binomial shares."""
-    tail = (1.0 - _CONFIDENCE) / 2
-    counts = list(zip(hits.tolist(), n_rows.tolist(), strict=True))
-    low = np.array([1.0 - holdout_bound(n - k, n, tail) for k, n in counts])
-    return low, np.array([holdout_bound(k, n, tail) for k, n in counts])

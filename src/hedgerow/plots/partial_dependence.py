@@ -24,38 +24,17 @@ _ENDS = (0.01, 0.99)  # quantiles between which numbers are drawn
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """The dependence of the predictions on one column.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    values : float64 array of shape (points,)
-        The grid; 0, 1, 2, ... for categories.
-    categories : list of str, or None
-        None for numbers.
-    means : float64 array of shape (outputs, points)
-    missing : float64 array of shape (outputs,) or None
-        The means with a missing value; None if the column has none.
-    single : float64 array of shape (outputs, points, n_samples)
-        The predictions of the rows.
-    deciles : float64 array of shape (9,) or empty
-        Deciles of a numeric column.
-    n_categories : int
-        Number of categories, drawn or not.
-    dots : list of str, or None
-        Names of the values, if they are drawn as dots: categories, or at most two numbers or booleans.
-    """
+    """The dependence of the predictions on one column."""
 
     name: str
-    values: Floats
-    categories: list[str] | None
-    means: Floats
-    missing: Floats | None
-    single: Floats
-    deciles: Floats
-    n_categories: int = 0
-    dots: list[str] | None = None
+    values: Floats  # (points,), the grid; 0, 1, 2, ... for categories
+    categories: list[str] | None  # None for numbers
+    means: Floats  # (outputs, points)
+    missing: Floats | None  # (outputs,), the means with a missing value; None if the column has none
+    single: Floats  # (outputs, points, n_samples), the predictions of the rows
+    deciles: Floats  # (9,) of a numeric column, or empty
+    n_categories: int = 0  # drawn or not
+    dots: list[str] | None = None  # of values drawn as dots: categories, or at most two numbers or booleans
 
 
 def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[str], str]:

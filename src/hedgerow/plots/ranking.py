@@ -22,24 +22,13 @@ _N_NAMED = 3  # classes with a colour and a name, those of smallest area, if the
 
 @dataclass(frozen=True, eq=False)
 class ClassCurve:
-    """The curve of one class against the rest.
-
-    Parameters
-    ----------
-    name : str
-        Name of the class.
-    x, y : float64 arrays of shape (points,)
-    area : float
-        Area under the curve of all points; x and y have fewer points.
-    share : float
-        Share of the class among the rows.
-    """
+    """The curve of one class against the rest."""
 
     name: str
-    x: Floats
-    y: Floats
-    area: float
-    share: float
+    x: Floats  # (points,)
+    y: Floats  # (points,)
+    area: float  # under the curve of all points; x and y have fewer points
+    share: float  # of the class among the rows
 
 
 @dataclass(eq=False)

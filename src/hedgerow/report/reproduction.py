@@ -137,9 +137,9 @@ def weight_code(data: ReportData, card: dict[str, Any] | None) -> list[str]:
     if by_class is not None:
         if isinstance(by_class, dict):  # by the texts of the classes
             by_class = {label: by_class[str(label)] for label in data.classes if str(label) in by_class}
-        imports.append("from hedgerow.selection import FitOptions")
+        imports.append("from hedgerow.selection import MethodOptions")
         arguments.append(f"class_weight={by_class!r}")
-        options = f"FitOptions({', '.join(arguments)})"
+        options = f"MethodOptions({', '.join(arguments)})"
         lines.append(f'sample_weight = {options}.weights(y_train, "{data.task}")')
     elif column is not None and not lines:
         lines.append("# sample_weight: the weights of the training rows")

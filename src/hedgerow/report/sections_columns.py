@@ -10,6 +10,7 @@ from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay, ShapeFu
 from hedgerow.report import page, text
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
+from hedgerow.text_table import listed
 
 _MAX_PERMUTED = 200  # columns up to which permutation importances are computed
 _PERMUTED_ROWS = (1000, 5000)  # fewer, the more columns there are
@@ -86,9 +87,9 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
     large = _LARGE_SHARE / len(names)
     unused = (decreases <= spreads) | (decrease < _NEAR_ZERO)
     is_first = (gains >= large) & unused & (decrease < _FAR * gain)
-    by_splits = [names[i] for i in np.argsort(-gains) if is_first[i]]
+    by_splits = [text.shortened(names[i]) for i in np.argsort(-gains) if is_first[i]]
     is_second = (decreases / total >= large) & (gain < _NEAR_ZERO) & ~unused & (gain < _FAR * decrease)
-    by_permutation = [names[i] for i in np.argsort(-decreases) if is_second[i]]
+    by_permutation = [text.shortened(names[i]) for i in np.argsort(-decreases) if is_second[i]]
     used = (gains > 0) | (decreases > 0)
     is_ranked = used.sum() >= _MIN_RANKED and np.ptp(gains[used]) > 0 and np.ptp(decreases[used]) > 0
     correlation = float(spearmanr(gains[used], decreases[used]).statistic) if is_ranked else 1.0
@@ -99,16 +100,17 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
         shown = text.number(round(correlation, 2))
         sentences.append(f"The rank correlation of the columns is {shown}.")
     if by_splits:
+        shown = listed(by_splits, _MAX_NAMES)
         sentences.append(
-            f"Large by splits, near zero by permutation: {_listed(by_splits)}. Either other columns are "
-            "correlated with it and replace it when it is permuted, or the splits fit noise of the training "
-            "set, which is frequent for columns with many distinct values."
+            f"Large by splits, near zero by permutation: {shown}. Either other columns are correlated with "
+            "it and replace it when it is permuted, or the splits fit noise of the training set, which is "
+            "frequent for columns with many distinct values."
         )
     if by_permutation:
+        shown = listed(by_permutation, _MAX_NAMES)
         sentences.append(
-            f"Large by permutation, near zero by splits: {_listed(by_permutation)}. A few splits of "
-            "small gain on the training set decide many predictions of the test set, as in interactions with "
-            "other columns."
+            f"Large by permutation, near zero by splits: {shown}. A few splits of small gain on the training "
+            "set decide many predictions of the test set, as in interactions with other columns."
         )
     if len(sentences) == 2 and correlation < _LOW_CORRELATION:
         sentences.append(
@@ -116,12 +118,6 @@ def compare_importances(split: ImportancesDisplay, permutation: ImportancesDispl
             "set, and correlated columns replace each other."
         )
     return " ".join(sentences)
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    shown = ", ".join(text.shortened(name) for name in names[:_MAX_NAMES])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def partial_dependence(data: ReportData) -> Section | None:

@@ -11,12 +11,13 @@ from markupsafe import Markup
 from scipy.stats import binom
 
 from hedgerow.datafiles import describe
+from hedgerow.plots import labels
 from hedgerow.report import page, text
 from hedgerow.report.data import ReportData
 from hedgerow.report.page import Section
 from hedgerow.table import read_table
 from hedgerow.theory.certificate import format_bound
-from hedgerow.theory.deviations import holdout_bound
+from hedgerow.theory.deviations import clopper_pearson
 
 _ALPHA = 0.05  # the largest probability that an interval misses
 _MAX_CLASSES = 30  # in the table of their shares
@@ -27,16 +28,7 @@ _GROUPED = 10_000  # from which numbers of a range have commas
 # --- summary
 
 
-def accuracy_interval(n_wrong: int, n: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """Return the exact interval of the accuracy on new rows (Clopper and Pearson 1934), from its errors.
-
-    >>> [round(end, 4) for end in accuracy_interval(4, 143)]
-    [0.9299, 0.9923]
-    """
-    return 1.0 - holdout_bound(n_wrong, n, alpha / 2), holdout_bound(n - n_wrong, n, alpha / 2)
-
-
-def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[float, float]:
+def median_interval(sizes: Iterable[float]) -> tuple[float, float]:
     """Return an interval of the median of new values for any distribution: two order statistics.
 
     The number of n values below the median is binomial(n, 1/2).
@@ -48,7 +40,7 @@ def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[floa
     """
     ordered = np.sort(np.asarray(list(sizes), dtype=np.float64))
     n = len(ordered)
-    below = int(binom.ppf(alpha / 2, n, 0.5))  # the largest number with P[B < below] <= alpha / 2
+    below = int(binom.ppf(_ALPHA / 2, n, 0.5))  # the largest number with P[B < below] <= alpha / 2
     if below < 1:
         return -math.inf, math.inf
     return float(ordered[below - 1]), float(ordered[n - below])
@@ -102,13 +94,13 @@ def _interval_note(data: ReportData) -> str:
 
 def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
     n, n_wrong = len(data.y), int(np.sum(data.wrong))
-    interval = text.percent_interval(*accuracy_interval(n_wrong, n))
+    interval = text.percent_interval(*clopper_pearson(n - n_wrong, n))
     counts = np.unique(data.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
     figures = [
-        ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
+        ("accuracy", labels.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("errors", f"{n_wrong:,} of {n:,}", "rows of the test set"),
-        ("most frequent class", text.share(chance), "of the test set: accuracy of always predicting it"),
+        ("most frequent class", labels.share(chance), "of the test set: accuracy of always predicting it"),
     ]
     if data.certificate is not None and data.certificate.best is not None:
         bound = data.certificate.error_bound
@@ -121,7 +113,7 @@ def _classification_figures(data: ReportData) -> list[tuple[str, str, str]]:
         figures.append(("area under ROC", text.score(data.scores["auc"]), "1 is best, 0.5 is chance"))
     if data.ranked_class is not None and data.average_precision is not None:
         label = data.classes[data.ranked_class]
-        share = text.share(float(np.mean(data.y == label)))
+        share = labels.share(float(np.mean(data.y == label)))
         note = f"of class {text.value(label, 24)}; {share} of the rows is chance"
         figures.append(("average precision", text.score(data.average_precision), note))
     if "log-loss" in data.scores:
@@ -195,7 +187,7 @@ def _class_balance(data: ReportData) -> Markup:
     rows = []
     for label in order[:_MAX_CLASSES]:
         fitted = [f"{train[label]:,}"] if train else []
-        rows.append([text.value(label), *fitted, f"{test[label]:,}", text.share(total[label] / n)])
+        rows.append([text.value(label), *fitted, f"{test[label]:,}", labels.share(total[label] / n)])
     head = ["class", *(["training set"] if train else []), "test set", "share"]
     more = len(order) - _MAX_CLASSES
     caption = f"Classes of {data.target}" + (f"; {more} more are not shown" if more > 0 else "")
@@ -204,10 +196,10 @@ def _class_balance(data: ReportData) -> Markup:
 
 def _target_numbers(data: ReportData) -> Markup:
     rows, drawings = [], []
-    for name, labels in (("training set", data.y_train), ("test set", data.y)):
-        if labels is None:
+    for name, values in (("training set", data.y_train), ("test set", data.y)):
+        if values is None:
             continue
-        numbers = labels.astype(np.float64)
+        numbers = values.astype(np.float64)
         quartiles = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
         bins, _ = np.histogram(numbers, bins=12)
         drawn = page.histogram(bins.tolist(), f"histogram of {data.target}, {name}: {bins.tolist()}")

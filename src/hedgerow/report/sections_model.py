@@ -4,7 +4,6 @@ import hashlib
 import inspect
 import math
 import platform
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ from hedgerow.report.reproduction import (
     weight_code,
     with_imports_first,
 )
-from hedgerow.selection import METRICS
+from hedgerow.selection import METRICS, Choice
 from hedgerow.selection.metrics import metric_named
 from hedgerow.selection.weighted_ensemble import members_of
-from hedgerow.text_table import format_means
 from hedgerow.theory.certificate import ALWAYS, Certificate, format_bound, format_share
 
 _PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -75,53 +73,32 @@ def choice(data: ReportData) -> Section | None:
     return Section("choice", "How the method was chosen", page.join(*elements))
 
 
-def _trials(found: Any) -> Markup:
-    metric = found.ranking_metric
+def _trials(found: Choice) -> Markup:
     others = [name for name in METRICS if any(name in trial.scores for trial in found.trials)]
     shown = [found.metric, *(name for name in others if name != found.metric)][:_MAX_METRICS]
-    sign = -1.0 if metric.higher_is_better else 1.0
     # the best first; trials without a score last
-    ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
-    entries = [
-        (one, one.title, one.parameter_text or "defaults", one.fit_seconds, _note(found, one))
-        for one in ranked
-    ]
-    best = [number for number, trial in enumerate(ranked) if trial == found.best]
+    entries: list[Any] = [*found.ranked, *(trial for trial in found.trials if not trial.has_scores)]
+    best = [number for number, trial in enumerate(entries) if trial == found.best]
+    about = [found.describe(one) for one in entries]
     if found.ensemble is not None:
-        seconds = sum(trial.fit_seconds or 0.0 for trial, _ in found.members)
-        first = (found.ensemble, found.ensemble.title, "the models with weights", seconds, "chosen")
-        entries.insert(0, first)
-        best = [0]
-    scores = [_scores([one[0] for one in entries], name, found.metric) for name in shown]
-    _, titles, settings, times, notes = zip(*entries, strict=True)
-    columns = [titles, settings, *scores, text.column(times, 3), *([notes] if any(notes) else [])]
+        entries, about, best = [found.ensemble, *entries], [found.describe(found.ensemble), *about], [0]
+    else:
+        for number in best:  # its row is highlighted
+            about[number] = (*about[number][:3], found.best.note)
+    scores = [map(labels.minus, found.format_scores(entries, name)) for name in shown]
+    titles, settings, times, notes = zip(*about, strict=True)
+    columns = [
+        titles,
+        [one or "defaults" for one in settings],
+        *scores,
+        text.column(times, 3),
+        *([notes] if any(notes) else []),
+    ]
     rows = list(map(list, zip(*columns, strict=True)))
     measures = [*(getattr(metric_named(name), "title", name) for name in shown), "seconds to fit"]
     head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
     caption = "Methods, the best first; ± is the standard error"
     return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)
-
-
-def _scores(trials: Sequence[Any], name: str, metric: str) -> list[str]:
-    """Return a score of some trials; that of the metric of the choice has its standard error."""
-    values = [trial.scores.get(name, math.nan) for trial in trials]
-    if name != metric:
-        return text.column(values)
-    return [
-        labels.minus(one)
-        for one in format_means(
-            [
-                (value, trial.spread or 0.0) if math.isfinite(value) else None
-                for value, trial in zip(values, trials, strict=True)
-            ]
-        )
-    ]
-
-
-def _note(found: Any, trial: Any) -> str:
-    """Weight in the ensemble, or status, and note of a trial."""
-    mark = "" if found.ensemble is None and trial == found.best else found.mark(trial)
-    return ": ".join(filter(None, (mark, trial.note)))
 
 
 # --- method
@@ -242,10 +219,10 @@ def _errors_of_rounds(data: ReportData) -> Markup:
         caption += f"The training error is 0 from round {display.zero_from:,}."
     alt = (
         f"Lines over {len(display.train_error):,} rounds: training error ends at "
-        f"{text.percent(float(display.train_error[-1]))}"
+        f"{labels.percent(float(display.train_error[-1]))}"
     )
     if display.test_error is not None:
-        alt += f", test error at {text.percent(float(display.test_error[-1]))}"
+        alt += f", test error at {labels.percent(float(display.test_error[-1]))}"
     return data.draw("curves", display, caption.strip(), alt)
 
 

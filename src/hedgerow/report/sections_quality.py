@@ -46,7 +46,7 @@ def _per_class(data: ReportData) -> Markup:
         *codes, labels=range(len(data.classes)), average=None, zero_division=np.nan
     )
     rows = [
-        [text.value(label), *(text.share(float(one)) for one in numbers[:3]), f"{int(numbers[3]):,}"]
+        [text.value(label), *(labels.share(float(one)) for one in numbers[:3]), f"{int(numbers[3]):,}"]
         for label, *numbers in zip(data.classes, *found, strict=True)
     ]
     head = ["class", "precision", "recall", "F1", "rows"]
@@ -72,7 +72,7 @@ def calibration(data: ReportData) -> Section | None:
         "the diagonal. Error bars are exact 95 % intervals. Below, a histogram of the predicted "
         "probabilities."
     )
-    error = text.percent(display.calibration_error)
+    error = labels.percent(display.calibration_error)
     alt = f"Observed frequencies against predicted probabilities: calibration error {error}"
     return Section("calibration", "Calibration", data.draw("calibration", display, caption, alt))
 
@@ -133,7 +133,7 @@ def margins(data: ReportData) -> Section | None:
             f"{which}: cumulative distribution of the margins. Smallest "
             f"{text.number(float(last.min()), 3)}, median {text.number(float(np.median(last)), 3)}."
         )
-        negative = text.percent(float(np.mean(last <= 0)))
+        negative = labels.percent(float(np.mean(last <= 0)))
         alt = f"{which}: cumulative distribution of margins; {negative} not above 0"
         elements.append(data.draw(name, display, caption, alt))
     if not elements:

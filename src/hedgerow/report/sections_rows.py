@@ -62,7 +62,7 @@ def _hardest_labels(data: ReportData) -> Markup:
     for number in chosen.tolist():
         row = [text.value(one[number], 24) for one in (data.rows, data.y, data.predicted)]
         if data.probabilities is not None:
-            row.append(text.share(float(data.probabilities[number].max())))
+            row.append(labels.share(float(data.probabilities[number].max())))
         rows.append([*row, labels.minus(f"{data.margins[number]:.3f}")])
     head = ["row", "true label", "predicted label", *(["probability"] if len(rows[0]) > 4 else []), "margin"]
     caption, numbers = "Test rows with the smallest margins", {0, *range(3, len(head))}

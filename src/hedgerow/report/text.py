@@ -6,20 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.plots.labels import minus, percent, share
+from hedgerow.plots.labels import minus
 from hedgerow.text_table import format_column, format_score
-
-__all__ = [
-    "column",
-    "number",
-    "percent",
-    "percent_interval",
-    "plural",
-    "score",
-    "share",
-    "shortened",
-    "value",
-]
 
 NOTHING = "–"
 

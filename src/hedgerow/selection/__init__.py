@@ -7,7 +7,7 @@ methods, metrics, splits -> trials (one setting) -> search -> choosing (the best
 from hedgerow.members import take_rows
 from hedgerow.selection.choosing import choose, fit_choice, fit_method
 from hedgerow.selection.comparing import CompareRow, Comparison, compare
-from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.method_options import MethodOptions
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
 from hedgerow.selection.metrics import METRICS, Metric, score_model
 from hedgerow.selection.results import Choice, Ensemble, Trial
@@ -23,9 +23,9 @@ __all__ = [
     "CompareRow",
     "Comparison",
     "Ensemble",
-    "FitOptions",
     "FixedThresholdClassifier",
     "Method",
+    "MethodOptions",
     "Metric",
     "RowOrder",
     "Trial",

@@ -13,17 +13,16 @@ import numpy as np
 from hedgerow.estimators import validation
 from hedgerow.progress import ProgressCallback
 from hedgerow.selection.comparing import warm_up
-from hedgerow.selection.final_choice import finish
-from hedgerow.selection.final_fit import fit_final, fit_members, make_ensemble
-from hedgerow.selection.fit_limits import FitLimits
-from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.final_fit import finish, fit_final, fit_members, make_ensemble
+from hedgerow.selection.limits import FitLimits
+from hedgerow.selection.method_options import MethodOptions
 from hedgerow.selection.methods import (
     AUTO,
     Method,
     check_method_parameters,
     check_rounds_are_chosen,
     find_method,
-    given_rounds,
+    fit_parameters,
     usable_methods,
 )
 from hedgerow.selection.metrics import find_metric
@@ -45,7 +44,7 @@ def choose(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
-    options: FitOptions | None = None,
+    options: MethodOptions | None = None,
     ensemble: bool = True,
 ) -> Choice:
     """Try several methods on a table, and fit the best one, or an ensemble of the best, to all rows.
@@ -74,7 +73,7 @@ def choose(
         Number of threads of the fits; None for all cores.
     progress : callable, optional
         Called as progress(done, total, text) before every step and at the end.
-    options : FitOptions, optional
+    options : MethodOptions, optional
         Fixed parameters, weights, groups or times of the rows, a decision threshold, a size limit.
     ensemble : bool
         Whether the model may be a weighted ensemble of several trials; False for a single one.
@@ -122,7 +121,7 @@ def choose(
     _check_budget(budget)
     if not isinstance(ensemble, bool | np.bool_):
         raise ValueError(f"ensemble={ensemble!r} is not allowed: it must be True or False")  # noqa: TRY004
-    options = options or FitOptions()
+    options = options or MethodOptions()
     data = _training_data(X, y, task, options, "choose")
     weighted = data.weights is not None
     usable, others = usable_methods(methods, task, data.n_classes, weighted=weighted)
@@ -141,7 +140,7 @@ def choose(
     names = [one.name for one in usable]
     for name in names:
         check_method_parameters(name, task, options.parameters)
-        given_rounds(name, options.parameters, has_order=data.order is not None)
+        fit_parameters(name, options.parameters, has_order=data.order is not None)
     check_rounds_are_chosen(options.parameters)
     search = MethodSearch(
         data, ranking, names, refused, budget, seed, n_jobs, progress, options, ensemble=ensemble
@@ -173,7 +172,7 @@ def _quantile_parameters(level: float, parameters: Mapping[str, Any]) -> dict[st
     return {"loss": "quantile", "quantile": level, **parameters}
 
 
-def _training_data(X: Any, y: Any, task: str, options: FitOptions, caller: str) -> TrainingData:
+def _training_data(X: Any, y: Any, task: str, options: MethodOptions, caller: str) -> TrainingData:
     """Check the table and the options."""
     data = TrainingData.of(X, y, task, caller)
     check_threshold(options.threshold, data.n_classes)
@@ -195,7 +194,7 @@ def fit_method(
     random_state: Any = 0,
     n_jobs: int | None = None,
     budget: float | None = None,
-    options: FitOptions | None = None,
+    options: MethodOptions | None = None,
 ) -> Any:
     """Fit one method to all rows, with its defaults and the parameters of the options, without validation.
 
@@ -204,17 +203,13 @@ def fit_method(
 
     Parameters
     ----------
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    task : {"classification", "regression"}
+    X, y, task, random_state, n_jobs
+        As in `choose`.
     method : str
         A name of `METHODS`.
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Number of threads; None for all cores.
     budget : float or None
         Seconds after which the fit ends with fewer rounds or members.
-    options : FitOptions, optional
+    options : MethodOptions, optional
         The threshold must be a number, since there are no validation rows to choose it.
 
     Returns
@@ -225,11 +220,11 @@ def fit_method(
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> fit_method(X, y, "classification", "forest", options=FitOptions({"n_estimators": 5}))
+    >>> fit_method(X, y, "classification", "forest", options=MethodOptions({"n_estimators": 5}))
     RandomForestClassifier(n_estimators=5, random_state=0)
     """
     _check_budget(budget)
-    options = options or FitOptions()
+    options = options or MethodOptions()
     data = _training_data(X, y, task, options, "fit_method")
     usable, others = usable_methods([method], task, data.n_classes, weighted=data.weights is not None)
     if not usable:
@@ -239,7 +234,7 @@ def fit_method(
             f"threshold={options.threshold!r} is not allowed: it is chosen on validation rows, by `choose`"
         )
     check_method_parameters(method, task, options.parameters)
-    parameters = given_rounds(method, options.parameters, has_order=data.order is not None)
+    parameters = fit_parameters(method, options.parameters, has_order=data.order is not None)
     trial = Trial(method, find_method(method).title_for(task), parameters)
     limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
     seed = validation.make_seed(random_state)
@@ -247,10 +242,10 @@ def fit_method(
 
 
 def warm_up_method(
-    X: Any, y: Any, task: str, method: str, *, n_jobs: int | None = None, options: FitOptions | None = None
+    X: Any, y: Any, task: str, method: str, *, n_jobs: int | None = None, options: MethodOptions | None = None
 ) -> None:
     """Fit a method to about 50 rows, so that the time of a later fit does not include compilation."""
-    options = options or FitOptions()
+    options = options or MethodOptions()
     data = _training_data(X, y, task, options, "warm_up_method")
     warm_up(find_method(method), data, n_jobs, options.parameters)
 
@@ -263,21 +258,18 @@ def fit_choice(
     random_state: Any = 0,
     n_jobs: int | None = None,
     budget: float | None = None,
-    options: FitOptions | None = None,
+    options: MethodOptions | None = None,
 ) -> Any:
     """Fit what `choose` has chosen to other rows: the best trial, or the members of the ensemble.
 
     Parameters
     ----------
     choice : Choice
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Number of threads; None for all cores.
+    X, y, random_state, n_jobs
+        As in `choose`.
     budget : float or None
         Seconds after which the fits end with fewer rounds or members.
-    options : FitOptions, optional
+    options : MethodOptions, optional
         Parameters and threshold are those of the choice.
 
     Returns
@@ -293,7 +285,7 @@ def fit_choice(
     'RandomForestClassifier'
     """
     _check_budget(budget)
-    options = options or FitOptions()
+    options = options or MethodOptions()
     options = replace(options, parameters=choice.best.parameters, threshold=choice.threshold)
     data = _training_data(X, y, choice.task, options, "fit_choice")
     limits = FitLimits(budget, np.inf if options.max_size is None else float(options.max_size))
@@ -306,7 +298,7 @@ def fit_choice(
     return _with_threshold(model, options)
 
 
-def _with_threshold(model: Any, options: FitOptions) -> Any:
+def _with_threshold(model: Any, options: MethodOptions) -> Any:
     """Return the model with the threshold of the options, a number, if there is one."""
     if options.threshold is None:
         return model

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,22 @@ from hedgerow.boosting.callbacks import TimeLimit
 from hedgerow.estimators import validation
 from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
-from hedgerow.selection.fit_options import FitOptions
-from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, Method, given_rounds, make_model, usable_methods
+from hedgerow.selection.method_options import MethodOptions
+from hedgerow.selection.methods import (
+    AUTO_ROUNDS,
+    METHODS,
+    Method,
+    fit_parameters,
+    make_model,
+    usable_methods,
+)
 from hedgerow.selection.metrics import METRICS, score_predictions
 from hedgerow.selection.predictions import predict_rows
-from hedgerow.selection.result_text import format_columns, format_metric
-from hedgerow.selection.results import FORMAT
+from hedgerow.selection.results import FORMAT, format_metric
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows
 from hedgerow.selection.trials import first_line, fit_warnings
-from hedgerow.text_table import WIDTH, format_column, format_means
+from hedgerow.strict_json import to_plain
+from hedgerow.text_table import WIDTH, format_column, format_means, format_page
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ class CompareRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {**asdict(self), "scores": {name: list(pair) for name, pair in self.scores.items()}}
+        content: dict[str, Any] = to_plain(self)
+        return content
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {"format": FORMAT, **asdict(self), "rows": [row.to_dict() for row in self.rows]}
+        return {"format": FORMAT, **to_plain(self)}
 
     def __str__(self) -> str:
         return self.text()
@@ -107,7 +115,7 @@ class Comparison:
         # By importance: method, first score, times, notes, other scores.
         n = len(names)
         order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
-        return format_columns([first], heads, rows, order, (0, n + 3), width)
+        return format_page([first], heads, rows, order, (0, n + 3), width)
 
 
 def compare(
@@ -120,7 +128,7 @@ def compare(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
-    options: FitOptions | None = None,
+    options: MethodOptions | None = None,
 ) -> Comparison:
     """Cross-validate methods, with their defaults, on the same folds.
 
@@ -129,20 +137,17 @@ def compare(
 
     Parameters
     ----------
-    X : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    task : {"classification", "regression"}
+    X, y, task, n_jobs
+        As in `choose`; scores are the same for any number of threads.
     methods : sequence of str, optional
         Names of `METHODS`; all of them by default.
     folds : int
         Number of folds, stratified by class.
     random_state : int, RandomState or None
         Seed of the folds and of the methods.
-    n_jobs : int or None
-        Number of threads of the fits; None for all cores. Scores are the same for any number.
     progress : callable, optional
         Called as progress(done, total, text) before every fit and at the end.
-    options : FitOptions, optional
+    options : MethodOptions, optional
         Weights, and groups or times of the rows, which decide the folds; other fields are not used.
 
     Returns
@@ -161,7 +166,7 @@ def compare(
     logistic regression 0.96
     AnyBoost, logistic cost not used: it is for two classes, and y has 3
     """
-    options = options or FitOptions()
+    options = options or MethodOptions()
     data = TrainingData.of(X, y, task, "compare")
     data = replace(data, weights=options.weights(data.y, task), order=options.order)
     names = tuple(METHODS) if methods is None else methods
@@ -207,7 +212,7 @@ def _cross_validate(
         report(first_step + number, f"{title}, fold {number + 1} of {len(pairs)}")
         if number == 0:
             warm_up(method, data, n_jobs, {})
-        parameters = given_rounds(method.name, {}, has_order=data.order is not None)
+        parameters = fit_parameters(method.name, {}, has_order=data.order is not None)
         model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs, **parameters)
         try:
             with fit_warnings() as caught:
@@ -236,14 +241,14 @@ def warm_up(method: Method, data: TrainingData, n_jobs: int | None, parameters: 
     """Fit and predict a few rows, so that measured times do not include compilation."""
     rows = first_rows(data.encoded, data.task)
     X, y = take_rows(data.X, rows), data.encoded[rows]
-    given = given_rounds(method.name, parameters, has_order=data.order is not None)
+    values = fit_parameters(method.name, parameters, has_order=data.order is not None)
     callbacks: dict[str, Any] = {}
-    if method.name == "gradient" and given.get("n_estimators", AUTO_ROUNDS) == AUTO_ROUNDS:
+    if method.name == "gradient" and values.get("n_estimators", AUTO_ROUNDS) == AUTO_ROUNDS:
         callbacks = {"callbacks": [TimeLimit(1e-6)]}  # the number of rounds would start other kernels
     elif method.rounds != "none":
-        given["n_estimators"] = 2
+        values["n_estimators"] = 2
     with suppress(Exception), fit_warnings():  # a method that fails on few rows may succeed on more
-        model = make_model(method.name, data.task, n_jobs=n_jobs, **given)
+        model = make_model(method.name, data.task, n_jobs=n_jobs, **values)
         model.fit(X, y, **callbacks, **data.weights_of(rows, positive=True))
         predict_rows(model, X, y, data.task)
 

@@ -41,18 +41,10 @@ _FEW_ROWS, _FEW_FOLDS, _MANY_FOLDS = 2_000, 5, 2  # with few rows there are more
 
 @dataclass(frozen=True, eq=False)
 class EnsembleRows:
-    """The validation rows on which weights are chosen, and their folds.
+    """The validation rows on which weights are chosen, and their folds."""
 
-    Parameters
-    ----------
-    rows : int64 array
-        Numbers of the validation rows, increasing; a sample if there are many.
-    folds : list of int64 arrays
-        Positions in `rows`.
-    """
-
-    rows: Integers
-    folds: list[Integers]
+    rows: Integers  # numbers of the validation rows, increasing; a sample if there are many
+    folds: list[Integers]  # positions in `rows`
 
     @classmethod
     def of(cls, y: NDArray[Any], task: str, seed: int, groups: Integers | None) -> "EnsembleRows | None":

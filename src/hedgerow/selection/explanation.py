@@ -8,9 +8,10 @@ from hedgerow.selection.ensemble_selection import EnsembleTrial
 from hedgerow.selection.metrics import Metric, standard_error
 from hedgerow.selection.predictions import Predictions, class_predictions
 from hedgerow.selection.results import Ensemble, Trial
+from hedgerow.selection.search import MethodSearch
 from hedgerow.selection.splits import RowOrder
 from hedgerow.selection.trials import Split, TrialResult
-from hedgerow.text_table import format_mean, format_score
+from hedgerow.text_table import format_mean, format_score, listed
 
 _MIN_ERRORS = 2.0  # standard errors within which a difference may be chance
 
@@ -42,29 +43,20 @@ def describe_validation(
     return f"one validation split of {n_valid:,} of the {n_rows:,} rows{how}"
 
 
-def explain_choice(
-    metric: Metric,
-    results: Sequence[TrialResult],
-    refused: Sequence[Trial],
-    best: TrialResult,
-    constant: Predictions,
-    n_interrupted: int | None,
-    *,
-    of_singles: bool = False,
-) -> str:
+def explain_choice(search: MethodSearch, best: TrialResult, *, of_singles: bool) -> str:
     """Describe the best trial, the runner-up, and what was not tried.
 
-    constant : predictions of a model without columns, see `constant_predictions`.
-    n_interrupted : number of settings not tried because of an interrupt; None if there was none.
     of_singles : whether the best is that of single models only, since the model is an ensemble.
     """
+    metric, results = search.metric, search.results
     sentences = [
         _best_score(metric, best, " of the single models" if of_singles else ""),
-        _compare_with_constant(metric, best, constant),
+        _compare_with_constant(metric, best, _constant_predictions(search.task, search.splits)),
     ]
-    sentences += [_runner_up(metric, results, best), *_not_used(results, refused)]
-    if n_interrupted is not None:
-        sentences.append(f"An interrupt ended the trials; {n_interrupted} settings were not tried.")
+    sentences += [_runner_up(metric, results, best), *_not_used(results, search.refused)]
+    if search.interrupted:
+        n_left = sum(map(len, search.queue.values())) - len(results)
+        sentences.append(f"An interrupt ended the trials; {n_left} settings were not tried.")
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -114,7 +106,7 @@ def _best_score(metric: Metric, best: TrialResult, among: str) -> str:
     return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}{among}, {score}{also}."
 
 
-def constant_predictions(task: str, splits: Sequence[Split]) -> Predictions:
+def _constant_predictions(task: str, splits: Sequence[Split]) -> Predictions:
     """Return the predictions of a model without columns: the fractions of the classes, or the mean."""
     predictions = []
     for split in splits:
@@ -171,10 +163,10 @@ def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[
     sentences = []
     cut = [result.trial for result in results if result.trial.status == "cut short"]
     if cut:
-        sentences.append(f"Cut short by the budget: {_some(cut)}.")
+        sentences.append(f"Cut short by the budget: {_listed(cut)}.")
     skipped = [result.trial for result in results if result.trial.status == "skipped"]
     if skipped:
-        sentences.append(f"Skipped; a larger budget would try next: {_some(skipped)}.")
+        sentences.append(f"Skipped; a larger budget would try next: {_listed(skipped)}.")
     failed = [result.trial for result in results if result.trial.status == "failed"]
     if failed:
         sentences.append("Failed: " + "; ".join(f"{t.description}: {t.note}" for t in failed) + ".")
@@ -183,6 +175,5 @@ def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[
     return sentences
 
 
-def _some(trials: Sequence[Trial]) -> str:
-    more = f"; and {len(trials) - 3} more" if len(trials) > 3 else ""
-    return "; ".join(trial.description for trial in trials[:3]) + more
+def _listed(trials: Sequence[Trial]) -> str:
+    return listed([trial.description for trial in trials], 3, separator="; ", end="; and")

@@ -85,87 +85,49 @@ class Method:
         return None
 
 
+_GRADIENT_BOOSTING = (estimators.GradientBoostingClassifier, estimators.GradientBoostingRegressor)
+_ADABOOST = (estimators.AdaBoostClassifier, estimators.AdaBoostRegressor)
+_FOREST = (estimators.RandomForestClassifier, estimators.RandomForestRegressor)
+_EXTRA_TREES = (estimators.ExtraTreesClassifier, estimators.ExtraTreesRegressor)
+_100 = {"n_estimators": 100}
+_200 = {"n_estimators": 200}
+_TREE, _REGRESSION_TREE = DecisionTreeClassifier, DecisionTreeRegressor
+
+
+def _variant(algorithm: str, member: Any) -> Method:
+    """Return AdaBoost for classes with another rule."""
+    name, defaults = f"{algorithm} AdaBoost", _100 | {"algorithm": algorithm}
+    return Method(f"adaboost-{algorithm}", name, _ADABOOST[0], None, defaults, {}, member, "staged")
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method(
-            "gradient",
-            "gradient boosting",
-            estimators.GradientBoostingClassifier,
-            estimators.GradientBoostingRegressor,
-            rounds="loss",
-        ),
-        Method(
-            "adaboost",
-            "AdaBoost",
-            estimators.AdaBoostClassifier,
-            estimators.AdaBoostRegressor,
-            defaults={"n_estimators": 100},
-            regression_defaults={"max_depth": 6},
-            member=DecisionTreeClassifier,
-            rounds="staged",
-        ),
+        Method("gradient", "gradient boosting", *_GRADIENT_BOOSTING, rounds="loss"),
+        Method("adaboost", "AdaBoost", *_ADABOOST, _100, {"max_depth": 6}, _TREE, "staged"),
         Method(
             "logitboost",
             "LogitBoost",
             estimators.LogitBoostClassifier,
             None,
-            defaults={"n_estimators": 100, "learning_rate": 0.5},
-            member=DecisionTreeRegressor,
+            _100 | {"learning_rate": 0.5},
+            member=_REGRESSION_TREE,
             rounds="loss",
         ),
-        Method(
-            "forest",
-            "random forest",
-            estimators.RandomForestClassifier,
-            estimators.RandomForestRegressor,
-            defaults={"n_estimators": 200},
-            regression_defaults={"max_features": 0.5},
-            rounds="members",
-        ),
+        Method("forest", "random forest", *_FOREST, _200, {"max_features": 0.5}, rounds="members"),
         # Bagging of trees (Breiman 1996) is a forest whose splits may use any column: the kernels of the
         # forest grow such trees many times faster than fitting members one by one.
-        Method(
-            "bagging",
-            "bagging of trees",
-            estimators.RandomForestClassifier,
-            estimators.RandomForestRegressor,
-            defaults={"n_estimators": 100, "max_features": 1.0},
-            rounds="members",
-        ),
-        Method(
-            "extra-trees",
-            "extremely randomised trees",
-            estimators.ExtraTreesClassifier,
-            estimators.ExtraTreesRegressor,
-            defaults={"n_estimators": 200},
-            rounds="members",
-        ),
-        Method(
-            "adaboost-real",
-            "real AdaBoost",
-            estimators.AdaBoostClassifier,
-            None,
-            defaults={"n_estimators": 100, "algorithm": "real"},
-            member=DecisionTreeClassifier,
-            rounds="staged",
-        ),
-        Method(
-            "adaboost-gentle",
-            "gentle AdaBoost",
-            estimators.AdaBoostClassifier,
-            None,
-            defaults={"n_estimators": 100, "algorithm": "gentle"},
-            member=DecisionTreeRegressor,
-            rounds="staged",
-        ),
+        Method("bagging", "bagging of trees", *_FOREST, _100 | {"max_features": 1.0}, rounds="members"),
+        Method("extra-trees", "extremely randomised trees", *_EXTRA_TREES, _200, rounds="members"),
+        _variant("real", _TREE),
+        _variant("gentle", _REGRESSION_TREE),
         Method(
             "anyboost",
             "AnyBoost, logistic cost",
             estimators.AnyBoostClassifier,
             None,
-            defaults={"n_estimators": 100, "cost": "logistic"},
-            member=DecisionTreeClassifier,
+            _100 | {"cost": "logistic"},
+            member=_TREE,
             rounds="staged",
             max_classes=2,
         ),
@@ -176,10 +138,8 @@ METHODS: dict[str, Method] = {
             None,
             member=DecisionStump,
         ),
-        Method("tree", "one tree", DecisionTreeClassifier, DecisionTreeRegressor, defaults={"max_depth": 5}),
-        Method(
-            "stump", "one stump", DecisionStump, DecisionTreeRegressor, regression_defaults={"max_depth": 1}
-        ),
+        Method("tree", "one tree", _TREE, _REGRESSION_TREE, {"max_depth": 5}),
+        Method("stump", "one stump", DecisionStump, _REGRESSION_TREE, {}, {"max_depth": 1}),
         Method(
             "linear",
             "logistic regression",
@@ -279,13 +239,13 @@ def check_rounds_are_chosen(parameters: Mapping[str, Any]) -> None:
         )
 
 
-def given_rounds(method: str, parameters: Mapping[str, Any], *, has_order: bool) -> dict[str, Any]:
+def fit_parameters(method: str, parameters: Mapping[str, Any], *, has_order: bool) -> dict[str, Any]:
     """Return the parameters of a fit without validation, for rows with groups or times if `has_order`.
 
     Gradient boosting would find its number of rounds by folds that divide groups and ignore times: for such
     rows it has 100.
 
-    >>> given_rounds("gradient", {"learning_rate": 0.2}, has_order=True)
+    >>> fit_parameters("gradient", {"learning_rate": 0.2}, has_order=True)
     {'n_estimators': 100, 'learning_rate': 0.2}
     """
     if method != "gradient" or not has_order:

@@ -11,24 +11,12 @@ from hedgerow._typing import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of a model for some rows, with the true values.
+    """The predictions of a model for some rows, with the true values."""
 
-    Parameters
-    ----------
-    y_true : array of shape (n,)
-        True class numbers, -1 for a class that the model was not fitted to; or true numbers.
-    y_pred : array of shape (n,)
-        Predicted class numbers or numbers.
-    probabilities : array of shape (n, classes) or None
-        None for a classifier without probabilities.
-    positive : int
-        Number of the positive class, of two: "f1" and "pr-auc" depend on it.
-    """
-
-    y_true: NDArray[Any]
-    y_pred: NDArray[Any]
-    probabilities: Floats | None = None
-    positive: int = 1
+    y_true: NDArray[Any]  # (n,), numbers, or class numbers: -1 for a class that the model was not fitted to
+    y_pred: NDArray[Any]  # (n,), predicted class numbers or numbers
+    probabilities: Floats | None = None  # (n, classes); None for a classifier without probabilities
+    positive: int = 1  # number of the positive class, of two: "f1" and "pr-auc" depend on it
 
     @classmethod
     def concatenate(cls, several: "list[Predictions]") -> "Predictions":

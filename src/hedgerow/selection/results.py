@@ -7,14 +7,9 @@ from typing import Annotated, Any
 
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS
 from hedgerow.selection.metrics import METRICS, Metric, metric_named
-from hedgerow.selection.result_text import format_columns, format_metric, format_parameters
 from hedgerow.selection.splits import TASKS
-from hedgerow.strict_json import JsonChecker, Limits, strings, to_plain
-from hedgerow.text_table import (
-    WIDTH,
-    format_column,
-    format_means,
-)
+from hedgerow.strict_json import JsonChecker, Limits, StoredRecord, strings, to_plain
+from hedgerow.text_table import WIDTH, format_column, format_means, format_page
 
 FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
@@ -26,7 +21,7 @@ NotNegative = Annotated[float, Limits(0.0)]
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(StoredRecord):
     """A trial: one setting of a method, with its scores.
 
     Parameters
@@ -50,6 +45,8 @@ class Trial:
     >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
     >>> trial.description
     'random forest (200 trees)'
+    >>> Trial.from_dict(trial.to_dict()) == trial
+    True
     """
 
     method: Annotated[str, Limits(choices=tuple(METHODS))]
@@ -79,23 +76,6 @@ class Trial:
         """Whether it has scores."""
         return self.status in ("done", "cut short")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as numbers, texts, lists and dicts."""
-        content: dict[str, Any] = to_plain(self)
-        return content
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Trial":
-        """Read the result of `to_dict`; ValueError, in one line, for other values.
-
-        Examples
-        --------
-        >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
-        >>> Trial.from_dict(trial.to_dict()) == trial
-        True
-        """
-        return _CHECK.read(cls, content, "the trial")
-
     def check_stored(self) -> None:
         """Raise ValueError for names of metrics or values of parameters that no trial has."""
         _check_metrics(self.scores)
@@ -103,7 +83,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(StoredRecord):
     """The weighted ensemble of trials that was chosen.
 
     Parameters
@@ -140,16 +120,6 @@ class Ensemble:
     def title(self) -> str:
         """A description."""
         return f"weighted ensemble of {len(self.members)} models"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as numbers, texts, lists and dicts."""
-        content: dict[str, Any] = to_plain(self)
-        return content
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Ensemble":
-        """Read the result of `to_dict`; ValueError, in one line, for other values."""
-        return _CHECK.read(cls, content, "the ensemble")
 
     def check_stored(self) -> None:
         """Raise ValueError for members and weights that no ensemble has."""
@@ -256,12 +226,8 @@ class Choice:
             raise ValueError(f"the choice has the format {content['format']!r}; {FORMAT} can be read")
         seconds = content["seconds"]
         found = {name: content[name] for name in _FIELDS if name != "seconds"}
-        given = {
-            "model": model,
-            "seconds": math.nan if seconds is None else _CHECK.number(seconds, "seconds", minimum=0.0),
-            "fit_seconds": math.nan,
-        }
-        choice = _CHECK.read(cls, found, "the choice", **given)
+        seconds = math.nan if seconds is None else _CHECK.number(seconds, "seconds", minimum=0.0)
+        choice = _CHECK.read(cls, found, "the choice", model=model, seconds=seconds, fit_seconds=math.nan)
         return replace(choice, best=choice.trials[choice.trials.index(choice.best)])
 
     def check_stored(self) -> None:
@@ -301,11 +267,11 @@ class Choice:
         what = self.best.description if self.ensemble is None else self.ensemble.title
         chosen = f"Chosen by {self.ranking_metric.title}, {self.validation}: {what}"
         entries: list[Any] = ranked if self.ensemble is None else [self.ensemble, *ranked]
-        scores = [self._scores(entries, name) for name in names]
-        about = [self._about(one) for one in entries]
+        scores = [self.format_scores(entries, name) for name in names]
+        about = [self.describe(one) for one in entries]
         seconds = format_column([one[2] for one in about], 3)
         rows = [[one[0], one[1], *texts, one[3]] for one, *texts in zip(about, *scores, seconds, strict=True)]
-        return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
+        return format_page([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def mark(self, trial: Trial) -> str:
         """Return "chosen", the weight in the ensemble, or the status of a trial that is not done."""
@@ -314,19 +280,15 @@ class Choice:
             return "chosen" if self.ensemble is None else f"weight {weight:.2g}"
         return "" if trial.status == "done" else trial.status
 
-    def _scores(self, entries: list[Any], name: str) -> list[str]:
+    def format_scores(self, entries: list[Any], name: str) -> list[str]:
         """Format a score of trials, with standard errors if it ranks them."""
-        values = [one.scores.get(name) if one.scores else None for one in entries]
+        values = [one.scores.get(name) for one in entries]
         if name != self.metric:
             return format_column(values)
-        return format_means(
-            [
-                None if value is None else (value, one.spread or 0.0)
-                for one, value in zip(entries, values, strict=True)
-            ]
-        )
+        pairs = zip(values, entries, strict=True)
+        return format_means([None if value is None else (value, one.spread or 0.0) for value, one in pairs])
 
-    def _about(self, one: Any) -> tuple[str, str, float | None, str]:
+    def describe(self, one: Any) -> tuple[str, str, float | None, str]:
         """Return title, parameters, seconds and note of a trial or the ensemble."""
         if isinstance(one, Ensemble):
             seconds = sum(trial.fit_seconds or 0.0 for trial, _ in self.members)
@@ -352,3 +314,56 @@ def _check_parameters(parameters: dict[str, Any]) -> None:
     _CHECK.plain(parameters, "parameters", max_depth=4, max_bytes=_MAX_BYTES, exact=True)
     for path, text in strings(parameters):
         _CHECK.text(text, f"the parameter {path}", printable=True, max_length=_MAX_LENGTH)
+
+
+# --- text
+
+
+def format_metric(name: str) -> str:
+    """Return the head of a column of scores.
+
+    >>> format_metric("r2"), format_metric("log-loss")
+    ('R²', 'log-loss')
+    """
+    return "R²" if name == "r2" else name
+
+
+_COUNTED = {"gradient": "rounds", "forest": "trees", "extra-trees": "trees", "bagging": "trees"}
+_FORMATS = {
+    "learning_rate": "learning rate {}",
+    "max_leaf_nodes": "{} leaves",
+    "max_depth": "depth {}",
+    "min_samples_leaf": "at least {} rows per leaf",
+    "max_features": "{} of the columns",
+    "subsample": "{} of the rows per round",
+    "max_samples": "{} of the rows",
+    "colsample_bytree": "{} of the columns per tree",
+    "l2_regularization": "penalty {}",
+    "max_categories_for_sets": "target statistics for more than {} categories",
+    "algorithm": "{}",
+    "loss": "{} loss",
+}
+
+
+def format_parameters(method: str, parameters: dict[str, Any]) -> str:
+    """Format parameters as text.
+
+    Examples
+    --------
+    >>> format_parameters("gradient", {"n_estimators": 137, "learning_rate": 0.1, "max_leaf_nodes": 31})
+    '137 rounds, learning rate 0.1, 31 leaves'
+    """
+    texts = []
+    for name, value in parameters.items():
+        if name == "n_estimators" and value == AUTO_ROUNDS:
+            texts.append("automatic sizes")
+        elif name == "n_estimators":
+            unit = _COUNTED.get(method, "rounds")
+            texts.append(f"{value} {unit[:-1] if value == 1 else unit}")
+        elif value == AUTO_ROUNDS:
+            continue
+        elif name == "max_depth" and value in (1, None):
+            texts.append("stumps" if value == 1 else "any depth")
+        else:
+            texts.append(_FORMATS.get(name, f"{name}={{}}").format(value))
+    return ", ".join(texts)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hedgerow.members import take_rows
 from hedgerow.progress import ProgressCallback
-from hedgerow.selection.budget import (
+from hedgerow.selection.ensemble_selection import MAX_CANDIDATES, EnsembleRows
+from hedgerow.selection.limits import (
     FINAL_SHARE,
     LARGE,
     PILOT_ROUNDS,
@@ -18,8 +19,7 @@ from hedgerow.selection.budget import (
     FitTime,
     sample_size,
 )
-from hedgerow.selection.ensemble_selection import MAX_CANDIDATES, EnsembleRows
-from hedgerow.selection.fit_options import FitOptions
+from hedgerow.selection.method_options import MethodOptions
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import Metric
 from hedgerow.selection.results import Trial
@@ -48,7 +48,7 @@ class MethodSearch:
     seed: int
     n_jobs: int | None
     progress: ProgressCallback | None
-    options: FitOptions = field(default_factory=FitOptions)
+    options: MethodOptions = field(default_factory=MethodOptions)
     clock: Clock = field(default_factory=lambda: Clock(None))
     fit_times: dict[str, FitTime] = field(default_factory=dict)
     queue: dict[str, list[Setting]] = field(default_factory=dict)
@@ -319,9 +319,7 @@ class MethodSearch:
     @property
     def best(self) -> TrialResult | None:
         """The result with the best score, the first of equal ones."""
-        return min(
-            (result for result in self.results if result.trial.has_scores), key=self._loss, default=None
-        )
+        return next(iter(self.candidates()), None)
 
 
 def _note_cap(result: TrialResult, setting: Setting, capped: Setting) -> TrialResult:

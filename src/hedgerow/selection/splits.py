@@ -40,21 +40,6 @@ def check_task(task: str) -> None:
 class TrainingData:
     """A table and its target, checked once for all methods.
 
-    Parameters
-    ----------
-    X : any table
-    y : array
-        The labels or numbers as passed; the final model is fitted to them.
-    encoded : array
-        Class numbers (int64), which trials are fitted to because they are read faster; or numbers (float64).
-    task : str
-    n_classes : int or None
-    weights : float64 array or None
-        Weights of the rows in fitting.
-    order : RowOrder or None
-    n_categories : int
-        The most categories of a column.
-
     Examples
     --------
     >>> data = TrainingData.of([[1.0], [2.0], [3.0], [4.0]], ["b", "a", "b", "b"], "classification", "choose")
@@ -63,13 +48,13 @@ class TrainingData:
     """
 
     X: Any
-    y: NDArray[Any]
-    encoded: NDArray[Any]
+    y: NDArray[Any]  # the labels or numbers as passed; the final model is fitted to them
+    encoded: NDArray[Any]  # class numbers (int64), which trials read faster, or numbers (float64)
     task: str
     n_classes: int | None
-    weights: Floats | None = None
+    weights: Floats | None = None  # of the rows in fitting
     order: "RowOrder | None" = None
-    n_categories: int = 0
+    n_categories: int = 0  # the most of a column
 
     @classmethod
     def of(cls, X: Any, y: Any, task: str, caller: str) -> "TrainingData":

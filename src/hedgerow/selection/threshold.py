@@ -82,9 +82,9 @@ class FixedThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _set_fitted(self, fitted: Any) -> None:
         check_is_fitted(fitted)
-        if type(self.threshold) is bool or not isinstance(self.threshold, int | float | np.number):
-            raise ValueError(f"threshold={self.threshold!r} is not allowed: it must be a number from 0 to 1")
-        if not 0.0 <= self.threshold <= 1.0:
+        value: Any = self.threshold
+        is_number = isinstance(value, int | float | np.number) and type(value) is not bool
+        if not (is_number and 0.0 <= self.threshold <= 1.0):
             raise ValueError(f"threshold={self.threshold!r} is not allowed: it must be a number from 0 to 1")
         if len(fitted.classes_) != 2 or not hasattr(fitted, "predict_proba"):
             raise ValueError("a threshold needs a classifier of two classes with probabilities")

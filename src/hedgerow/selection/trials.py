@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
-from hedgerow.boosting.loop import FitInterruptedWarning
+from hedgerow.boosting.callbacks import Round, TimeLimit
+from hedgerow.boosting.loop import EarlyStopping, FitInterruptedWarning
 from hedgerow.members import take_rows
 from hedgerow.selection.caught_warnings import caught_warnings
-from hedgerow.selection.fit_limits import FitLimits, count_members, grow_members, most_rounds
+from hedgerow.selection.limits import FitLimits, count_members, grow_members, most_rounds
 from hedgerow.selection.methods import AUTO_ROUNDS, METHODS, make_model
 from hedgerow.selection.metrics import Metric, score_predictions, standard_error
 from hedgerow.selection.predictions import Predictions, class_predictions, predict_rows

@@ -5,6 +5,7 @@ The file is removed from its folder as soon as it exists, so that nothing is lef
 """
 
 import errno
+import math
 import mmap
 import os
 import shutil
@@ -33,14 +34,15 @@ _LINE = 64  # bytes of a cache line, where every array starts
 class StreamedTable(RemoteTable):
     """A table whose rows are in files; `memory_limit` and `folder` of the stream apply to the codes."""
 
-    __slots__ = ("_hint", "_reader", "_shared", "_stream")
+    __slots__ = ("_hint", "_limit", "_open", "_reader", "_stream")
 
     low_memory = True  # codes take half the memory, and rounds some more time
 
     def __init__(self, scan: TableScan, reader: StreamReader, stream: Stream, hint: str) -> None:
         super().__init__(scan)
         self._reader, self._stream, self._hint = reader, stream, hint
-        self._shared: _SharedCodes | None = None  # while shards use it
+        self._open: list[_SharedCodes] = []  # while shards use them
+        self._limit: float | None = None  # of the bytes of all open codes in memory
 
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
@@ -48,26 +50,31 @@ class StreamedTable(RemoteTable):
         """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`.
 
         The codes are those of shards that are still open, such as those of other folds, if these have the
-        same bins.
+        same bins; a copy of them if shards replace some columns, which all of these do for the same ones.
         """
         bounds = split_range(0, self.n_rows, n_threads)
         by_row = bool(factory.by_row)  # type: ignore[attr-defined]
-        shared = self._shared
+        shared = self._open[-1] if self._open else None
         if shared is None or not (
             shared.bins is bins and shared.by_row == by_row and shared.bounds == bounds
         ):
             shared = _SharedCodes(bins, bounds, by_row, *self._encode(bins, bounds, by_row=by_row))
             none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
             self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
-            self._shared = shared
+            self._open.append(shared)
+        elif "codes" in row_arrays:
+            storage, copies = self._allocate(bins, bounds, by_row=by_row)
+            for copied, codes in zip(copies, shared.codes, strict=True):
+                copied[:] = codes
+            shared = _SharedCodes(bins, bounds, by_row, storage, copies)
+            self._open.append(shared)
         shared.n_users += 1
 
         def release() -> None:
             shared.n_users -= 1
             if not shared.n_users:
                 shared.storage.close()
-                if self._shared is shared:
-                    self._shared = None
+                self._open.remove(shared)
 
         try:
             shards = [
@@ -79,14 +86,21 @@ class StreamedTable(RemoteTable):
             raise
         return LocalShards(shards, bounds, release)
 
+    def read_codes(self, bins: Any) -> NDArray[Any]:
+        """Return codes of all rows; see `RemoteTable.read_codes`."""
+        _, (codes,) = self._encode(bins, [(0, self.n_rows)], by_row=False)
+        return codes
+
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Return codes of all rows; see `RemoteTable.encode`."""
-        _, (codes,) = self._encode(bins, [(0, self.n_rows)], by_row=False)
-        return BinnedTable.of(bins, codes, team, for_growing=for_growing)
+        return BinnedTable.of(bins, self.read_codes(bins), team, for_growing=for_growing)
 
-    def codes_in_memory(self, n_bytes: int) -> int:
-        """Return how many of `n_bytes` of codes would be in memory, not in a file."""
-        return 0 if is_stored_in_file(n_bytes, self._stream.memory_limit) else n_bytes
+    def codes_in_memory(self, n_bytes: int, n_copies: int = 1) -> int:
+        """Return how many bytes of copies of codes, of `n_bytes` each, would be in memory, not in a file."""
+        limit = code_limit(self._stream.memory_limit)
+        if limit is None or n_copies * n_bytes <= limit:
+            return n_copies * n_bytes
+        return n_bytes * int(limit // n_bytes)
 
     # --- the second pass
 
@@ -94,18 +108,28 @@ class StreamedTable(RemoteTable):
         self, bins: Bins, bounds: list[Range], *, by_row: bool
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
         """Return codes of all rows in arrays of these bounds, and their storage, closed after an error."""
-        dtype = np.dtype(CODE if by_row else bins.code_dtype)
-        width = row_stride(self.n_columns) if by_row else self.n_columns * dtype.itemsize
-        sizes = [(last - first) * width for first, last in bounds]
-        storage = CodeStorage(sizes, self._stream.memory_limit, self._stream.folder)
+        storage, codes = self._allocate(bins, bounds, by_row=by_row)
         try:
-            shape = (-1, width) if by_row else (self.n_columns, -1)
-            codes = [array.view(dtype).reshape(shape) for array in storage.arrays()]
             self._fill(bins, bounds, codes, by_row=by_row)
         except BaseException:
             storage.close()
             raise
         return storage, codes
+
+    def _allocate(
+        self, bins: Bins, bounds: list[Range], *, by_row: bool
+    ) -> tuple["CodeStorage", list[NDArray[Any]]]:
+        """Return uninitialised arrays for codes, in memory if all that are open are within the limit."""
+        dtype = np.dtype(CODE if by_row else bins.code_dtype)
+        width = row_stride(bins.n_columns) if by_row else bins.n_columns * dtype.itemsize
+        sizes = [(last - first) * width for first, last in bounds]
+        if not self._open:
+            self._limit = code_limit(self._stream.memory_limit)
+        n_bytes = sum(shared.storage.n_bytes_in_memory for shared in self._open)
+        limit = math.inf if self._limit is None else self._limit - n_bytes
+        storage = CodeStorage(sizes, limit, self._stream.folder)
+        shape = (-1, width) if by_row else (bins.n_columns, -1)
+        return storage, [array.view(dtype).reshape(shape) for array in storage.arrays()]
 
     def _fill(self, bins: Bins, bounds: list[Range], codes: list[NDArray[Any]], *, by_row: bool) -> None:
         name = self._reader.source.name
@@ -122,7 +146,7 @@ class StreamedTable(RemoteTable):
                 if a >= b:
                     continue
                 if by_row:
-                    out[a - first : b - first, self.n_columns :] = 0
+                    out[a - first : b - first, bins.n_columns :] = 0
                 bins.encode_block(block[a - start : b - start], out, a - first, by_row=by_row)
             return stop
 
@@ -176,6 +200,7 @@ class CodeStorage:
         starts, total = np.cumsum([0, *padded]).tolist()[:-1], sum(padded)
         self._slices = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
         self.is_file = is_stored_in_file(total, limit)
+        self.n_bytes_in_memory = 0 if self.is_file else total
         self._map: mmap.mmap | None = None
         self._memory: NDArray[np.uint8] | None
         if self.is_file:
@@ -188,7 +213,7 @@ class CodeStorage:
     def arrays(self) -> list[NDArray[np.uint8]]:
         """Return the arrays, uninitialised, each at the start of a cache line."""
         assert self._memory is not None  # noqa: S101 - it is not closed
-        return [self._memory[part] for part in self._slices]
+        return [self._memory[one] for one in self._slices]
 
     def close(self) -> None:
         """Free the storage; that of a file at once, even if an array is still referenced."""
@@ -202,10 +227,16 @@ class CodeStorage:
 
 def is_stored_in_file(n_bytes: int, limit: float | None) -> bool:
     """Return whether codes of `n_bytes` are stored in a file."""
+    limit = code_limit(limit)
+    return limit is not None and n_bytes > limit
+
+
+def code_limit(limit: float | None) -> float | None:
+    """Return the bytes of codes that may be in memory: half of what is available; None if that is unknown."""
     if limit is None:
         available = available_memory()
-        return available is not None and n_bytes > available // 2
-    return n_bytes > limit
+        return None if available is None else available // 2
+    return limit
 
 
 def _map_file(n_bytes: int, folder: Path) -> mmap.mmap:

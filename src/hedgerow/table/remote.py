@@ -8,6 +8,7 @@ made where the rows are.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -75,15 +76,29 @@ class RemoteTable(Table):
         none = np.empty(0, np.uint64)
         self.scan = replace(self.scan, y=None, sample_weight=None, keys=none, rounded=none.astype(np.uint32))
 
+    @property
+    def cluster(self) -> tuple[Any, Any] | None:
+        """Client and settings of the Dask cluster that holds the rows; None for files."""
+        return None
+
+    def shared_codes(self) -> AbstractContextManager[None]:
+        """Return a context in which the shards of several models are made, from codes that are made once."""
+        return nullcontext()
+
     @abstractmethod
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> Any:
         """Make the codes of all rows where the rows are, as `ShardedRows` of `hedgerow.growing.shards`.
 
-        Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. Shards in this
-        process use `n_threads`; other machines use their own threads.
+        Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. It may change its
+        codes if one of these is named "codes". Shards in this process use `n_threads`; other machines use
+        their own threads.
         """
+
+    @abstractmethod
+    def read_codes(self, bins: Any) -> NDArray[Any]:
+        """Return codes (columns, rows) of all rows in this process; other passes follow."""
 
     @abstractmethod
     def encode(self, bins: Any, team: Any, *, for_growing: bool = True) -> Any:

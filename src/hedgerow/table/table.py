@@ -176,11 +176,6 @@ class Table(ABC):
     schema: Schema
     dtype: np.dtype[Any]  # float32 if every numeric column is float32 or float16, else float64
 
-    @property
-    def cluster(self) -> tuple[Any, Any] | None:
-        """Client and settings of the Dask cluster that holds the rows; None for other tables."""
-        return None
-
     @abstractmethod
     def block(self, start: int, stop: int) -> AnyFloats:
         """Return rows start..stop-1, C-contiguous, of `dtype`; possibly a view: do not write to it."""

@@ -217,9 +217,6 @@ class Certificate:
     def _conditions(self) -> list[str]:
         return list(dict.fromkeys(bound.conditions for bound in self.sorted_bounds))
 
-    def _letter(self, bound: Bound) -> str:
-        return ascii_lowercase[self._conditions.index(bound.conditions)]
-
     @cached_property
     def provisos(self) -> list[str]:
         """The different provisos of the bounds."""
@@ -239,17 +236,9 @@ class Certificate:
         rows = []
         for bound in self.sorted_bounds:
             value = format_bound(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
-            n_rows = f"{bound.n:,}"
-            rows.append(
-                (
-                    self.marked_name(bound),
-                    value,
-                    format_share(bound),
-                    n_rows,
-                    bound.found,
-                    self._letter(bound),
-                )
-            )
+            letter = ascii_lowercase[self._conditions.index(bound.conditions)]
+            numbers = (value, format_share(bound), f"{bound.n:,}")
+            rows.append((self.marked_name(bound), *numbers, bound.found, letter))
         heads = ("bound", "error at most", "delta", "rows", "computed from", "if")
         return format_table(heads, rows, left=(0, 4, 5), width=width)
 

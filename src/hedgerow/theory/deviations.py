@@ -161,6 +161,15 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
     return p
 
 
+def clopper_pearson(n_hits: int, n: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Return the exact interval of a probability, wrong with probability alpha (Clopper and Pearson 1934).
+
+    >>> [round(end, 4) for end in clopper_pearson(139, 143)]
+    [0.9299, 0.9923]
+    """
+    return 1.0 - holdout_bound(n - n_hits, n, alpha / 2), holdout_bound(n_hits, n, alpha / 2)
+
+
 def _kl(q: Floats, p: Floats) -> Floats:
     return np.asarray(deviance(q, p, p - q) + deviance(1.0 - q, 1.0 - p, q - p))
 

@@ -197,12 +197,8 @@ def detect_files(
     check_settings(scale_factor, min_neighbors, min_size, max_size)
     copies: list[Path | None] = [None] * len(files) if out_dir is None else _copies(files, Path(out_dir))
     _check_targets(files, copies, None if json_path is None else Path(json_path), overwrite)
-    settings = {
-        "scale_factor": scale_factor,
-        "min_neighbors": min_neighbors,
-        "min_size": min_size,
-        "max_size": max_size,
-    }
+    names = ("scale_factor", "min_neighbors", "min_size", "max_size")
+    settings = dict(zip(names, (scale_factor, min_neighbors, min_size, max_size), strict=True))
     if out_dir is not None:
         Path(out_dir).mkdir(parents=True, exist_ok=True)
     results: list[FileResult] = []

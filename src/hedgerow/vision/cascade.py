@@ -133,10 +133,10 @@ class Cascade:
         Detections
             Sorted by the number of neighbours, the largest first; empty if nothing is found.
         """
-        check_settings(scale_factor, min_neighbors, min_size, max_size)
+        settings = scale_factor, min_neighbors, min_size, max_size
+        check_settings(*settings)
         with Team(resolve_n_jobs(n_jobs)) as team:
-            grey = as_grey(image, channels=channels)
-            return self._detect(grey, team, scale_factor, min_neighbors, min_size, max_size)
+            return self._detect(as_grey(image, channels=channels), team, *settings)
 
     def detect_batch(
         self,
@@ -181,15 +181,11 @@ class Cascade:
         team: Team | None,
         scale_factor: float,
         min_neighbors: int,
-        min_size: int | Pair | None,
-        max_size: int | Pair | None,
+        *sizes: int | Pair | None,
     ) -> Detections:
-        windows = find_windows(
-            self.model, grey, scale_factor=scale_factor, min_size=min_size, max_size=max_size, team=team
-        )
-        rectangles, neighbors, scores = group_rectangles(
-            windows.rectangles, min_neighbors, _EPS, windows.scores
-        )
+        windows = find_windows(self.model, grey, scale_factor, *sizes, team=team)
+        found = windows.rectangles, min_neighbors, _EPS, windows.scores
+        rectangles, neighbors, scores = group_rectangles(*found)
         # sizes of levels are rounded, so rectangles may extend beyond the image
         inside = np.array(grey.shape[::-1], np.int32) - rectangles[:, :2]
         rectangles[:, 2:] = np.minimum(rectangles[:, 2:], inside)

@@ -104,20 +104,9 @@ class FaceDetector:
         channels: str = "rgb",
         n_jobs: int | None = None,
     ) -> list[Face]:
-        """Detect the faces of an image, sorted by the number of windows, the largest first.
+        """Detect the faces of an image: a list of `Face`, sorted by the number of windows, the largest first.
 
-        Parameters
-        ----------
-        image : array, PIL image or path
-            See `as_grey`.
-        scale_factor, min_neighbors, min_size, max_size, n_jobs
-            See `Cascade.detect`.
-        channels : {"rgb", "bgr"}
-            The order of the colours of an array.
-
-        Returns
-        -------
-        list of Face
+        The parameters are those of `Cascade.detect`.
         """
         grey = as_grey(image, channels=channels)
         options = {"min_size": min_size, "max_size": max_size, "n_jobs": n_jobs}

@@ -309,13 +309,7 @@ def rectangle_sum(
     >>> rectangle_sum(table, [0, 1, 2], 1, 1, 1)
     array([4, 5, 6])
     """
-    table = _checked_table(table)
-    left, top, wide, high = _checked_rectangles(x, y, width, height)
-    right, bottom = left + wide, top + high
-    inside = (left >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
-    inside &= (right < table.shape[1]) & (bottom < table.shape[0])
-    _require_inside(inside, (left, top, wide, high), table.shape)
-    return np.asarray(table[top, left] - table[top, right] - table[bottom, left] + table[bottom, right])
+    return _corner_sum(table, (x, y, width, height), tilted=False)
 
 
 def tilted_sum(
@@ -338,13 +332,7 @@ def tilted_sum(
     >>> int(tilted_sum(table, 2, 0, 1, 1))  # the pixels 1 and 8 in column 1
     9
     """
-    table = _checked_table(table)
-    left, top, wide, high = _checked_rectangles(x, y, width, height)
-    inside = (left - high >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
-    inside &= (left + wide < table.shape[1]) & (top + wide + high < table.shape[0])
-    _require_inside(inside, (left, top, wide, high), table.shape)
-    total = table[top, left] - table[top + high, left - high] - table[top + wide, left + wide]
-    return np.asarray(total + table[top + wide + high, left + wide - high])
+    return _corner_sum(table, (x, y, width, height), tilted=True)
 
 
 def _summed(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -366,11 +354,28 @@ def _as_integers(image: ArrayLike) -> NDArray[np.int64]:
     return pixels.astype(np.int64)
 
 
-def _checked_table(table: ArrayLike) -> NDArray[np.int64]:
+def _corner_sum(table: ArrayLike, rectangles: tuple[ArrayLike, ...], *, tilted: bool) -> NDArray[np.int64]:
+    """Return the sums of rectangles from their corners, which must be inside the image."""
     sums = np.asarray(table)
     if sums.ndim != 2 or sums.dtype.kind not in "iu" or not sums.size:
         raise ValueError(f"table must be an integral image, got {sums.dtype} of shape {sums.shape}")
-    return sums.astype(np.int64, copy=False)
+    x, y, wide, high = _checked_rectangles(*rectangles)
+    right, down = ((wide, wide), (-high, high)) if tilted else ((wide, 0 * wide), (0 * high, high))
+    sides = ((a, b) for a in (0, 1) for b in (0, 1))
+    corners = [(x + a * right[0] + b * down[0], y + a * right[1] + b * down[1]) for a, b in sides]
+    shape = sums.shape
+    inside = (wide >= 0) & (high >= 0)
+    for column, row in corners:
+        inside &= (column >= 0) & (column < shape[1]) & (row >= 0) & (row < shape[0])
+    if not np.all(inside):
+        first = int(np.flatnonzero(~np.atleast_1d(inside))[0])
+        rectangle = tuple(int(np.atleast_1d(side).ravel()[first]) for side in (x, y, wide, high))
+        raise ValueError(
+            f"x, y, width, height = {rectangle} is not allowed: the rectangle must be inside the image of "
+            f"{shape[1] - 1} x {shape[0] - 1} pixels"
+        )
+    first_corner, below, beside, last = (sums[row, column].astype(np.int64) for column, row in corners)
+    return np.asarray(first_corner - below - beside + last)
 
 
 def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
@@ -381,13 +386,3 @@ def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
         if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _MAX_PIXEL:
             raise ValueError(f"{name} must have absolute values below {_MAX_PIXEL}")
     return [np.asarray(array) for array in np.broadcast_arrays(*(a.astype(np.int64) for a in arrays))]
-
-
-def _require_inside(inside: Any, rectangles: tuple[Any, ...], shape: tuple[int, ...]) -> None:
-    if not np.all(inside):
-        first = int(np.flatnonzero(~np.atleast_1d(inside))[0])
-        rectangle = tuple(int(np.atleast_1d(side).ravel()[first]) for side in rectangles)
-        raise ValueError(
-            f"x, y, width, height = {rectangle} is not allowed: the rectangle must be inside the image of "
-            f"{shape[1] - 1} x {shape[0] - 1} pixels"
-        )

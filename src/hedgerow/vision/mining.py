@@ -28,19 +28,13 @@ _CACHE_BYTES = 1 << 30  # images cached in memory
 
 @dataclass(frozen=True, eq=False)
 class MinedWindows:
-    """Mined windows and statistics of the scan.
+    """Mined windows and statistics of the scan."""
 
-    windows : uint8 (n, height, width)
-    n_evaluated, n_passed : windows that the cascade evaluated, and that passed
-    n_images : images scanned, each orientation counted
-    exhausted : whether every image was scanned in every orientation
-    """
-
-    windows: NDArray[np.uint8]
-    n_evaluated: int
+    windows: NDArray[np.uint8]  # (n, height, width)
+    n_evaluated: int  # windows that the cascade evaluated
     n_passed: int
-    n_images: int
-    exhausted: bool
+    n_images: int  # images scanned, each orientation counted
+    exhausted: bool  # whether every image was scanned in every orientation
 
     @property
     def pass_rate(self) -> float:

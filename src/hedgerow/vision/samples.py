@@ -328,8 +328,8 @@ def load_negatives(
         relative to that file.
     window : (int, int), optional
         Width and height; smaller images are skipped with a warning.
-    channels : {"rgb", "bgr"}
-        The order of the colours of arrays.
+    channels
+        As in `load_positives`.
 
     Returns
     -------

@@ -265,10 +265,10 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
 def find_windows(
     model: CascadeModel,
     grey: Grey,
-    *,
     scale_factor: float = 1.1,
     min_size: int | Pair | None = None,
     max_size: int | Pair | None = None,
+    *,
     team: Team | None = None,
 ) -> Windows:
     """Find all windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.

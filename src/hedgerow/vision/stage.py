@@ -82,20 +82,15 @@ class StageTree:
 
 @dataclass(eq=False)
 class Stage:
-    """A boosted stage and its rates.
-
-    hit_rate, false_alarm : on validation windows, after the last tree
-    curve : (trees, 2), the same after each tree
-    train_false_alarm, train_hit_rate : on training windows
-    """
+    """A boosted stage and its rates."""
 
     trees: list[StageTree] = field(default_factory=list)
     threshold: float = -math.inf
-    hit_rate: float = 1.0
+    hit_rate: float = 1.0  # on validation windows, after the last tree
     false_alarm: float = 1.0
-    train_hit_rate: float = 1.0
+    train_hit_rate: float = 1.0  # on training windows
     train_false_alarm: float = 1.0
-    curve: list[tuple[float, float]] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)  # both rates after each tree
 
 
 class FeatureLearner:

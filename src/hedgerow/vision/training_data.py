@@ -31,26 +31,16 @@ _POSITIVES, _IMAGES = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class CascadeData:
-    """Windows, images and features.
+    """Windows, images and features."""
 
-    train, validation : uint8 (n, height, width), positives
-    images : Negatives
-    train_images, validation_images : indices of images
-    features : Features
-        Candidate features.
-    seed : int
-    key : str
-        Checksum of the data and of the parameters that a stage depends on.
-    """
-
-    train: NDArray[np.uint8]
-    validation: NDArray[np.uint8]
+    train: NDArray[np.uint8]  # (n, height, width), positives
+    validation: NDArray[np.uint8]  # likewise
     images: Negatives
-    train_images: NDArray[np.int64]
+    train_images: NDArray[np.int64]  # indices of images
     validation_images: NDArray[np.int64]
-    features: Features
+    features: Features  # candidates
     seed: int
-    key: str
+    key: str  # checksum of the data and of the parameters that a stage depends on
 
 
 def read_training_data(

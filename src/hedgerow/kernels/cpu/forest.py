@@ -327,8 +327,8 @@ def _pack_node(node, number, set_number):
 
 
 @kernel
-def add_tree(codes, nodes, start, stop, out):
-    """out[row] += value of a grown tree for the rows [start, stop), whose codes are by column.
+def add_tree(codes, nodes, scores, start, stop):
+    """scores[row] += value of a grown tree for the rows [start, stop), whose codes are by column.
 
     nodes : NODE records of the tree. They are packed here, so that a round needs no flat forest.
     """
@@ -352,4 +352,4 @@ def add_tree(codes, nodes, start, stop, out):
         at[:n] = 0
         traverse(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
         for i in range(n):
-            out[top + i] += nodes[at[i]].value
+            scores[top + i] += nodes[at[i]].value

@@ -306,7 +306,7 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
         n = times[i] if times.shape[0] else np.int64(1)
         sum_g += min(abs(slope), _MAX_COUNTED) * n
         sum_h += min(curvature, _MAX_COUNTED) * n
-        if n:
+        if n and scale > 0.0:
             least = min(least, curvature)
         packed[i] = ((slope << np.int64(32)) + curvature) * n
     return sum_g, sum_h, least
@@ -322,7 +322,7 @@ def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop
         curvature = np.int64(np.rint(hessian[i] * scale * h_scale))
         out[i, 0] = np.int64(np.rint(gradient[i] * scale * g_scale)) * n
         out[i, 1] = curvature * n
-        if n:
+        if n and scale > 0.0:
             least = min(least, curvature)
     return least
 

@@ -7,6 +7,7 @@ seed and number are enough to draw the same rows again.
 
 import numpy as np
 
+from hedgerow._typing import RowNumbers
 from hedgerow.kernels.cpu.jit import kernel
 
 # Purposes of draws; two purposes never share numbers.
@@ -31,6 +32,7 @@ TARGET_PARTS = 32
 ROW_WEIGHTS = 33
 DROPPED_ROUNDS = 34
 DROPPED_FEW = 35
+LEAF_FOLDS = 36
 SPLIT_NOISE = 40
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -106,12 +108,27 @@ def sample_rows(fraction, seed, purpose, first, start, stop, out):
     return n
 
 
+def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
+    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
+    positions = np.empty(n_rows, np.uint32)
+    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
+    return positions[:n] if n else np.zeros(1, np.uint32)
+
+
 @kernel
 def draw_rows(seed, purpose, first, out):
     """One draw for every row: out[row] = draw(seed, purpose, first, row)."""
     key = stream(seed, purpose, first)
     for row in range(out.shape[0]):
         out[row] = draw_from(key, row)
+
+
+@kernel
+def draw_row_range(seed, purpose, first, start, out):
+    """Do `draw_rows` for the rows from number `start` on."""
+    key = stream(seed, purpose, first)
+    for row in range(out.shape[0]):
+        out[row] = draw_from(key, start + row)
 
 
 # --- bootstrap samples: draw i of member b is draw(seed, BOOTSTRAP, b, i)

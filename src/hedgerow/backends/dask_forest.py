@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from threading import local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -29,13 +29,10 @@ from hedgerow.distributed.cluster import (
     require_workers,
     translate_error,
 )
-from hedgerow.growing.deep import DeepGrower
+from hedgerow.growing.deep import DeepGrower, ForestTask
 from hedgerow.memory import forest_thread_bytes
 from hedgerow.optional import require_extra
 from hedgerow.voting import VotingTree
-
-if TYPE_CHECKING:
-    from hedgerow.bagging.forest import TreeTask
 
 _TREES_PER_THREAD = 2  # trees per thread of a worker that may be grown before they are collected
 _STEP = 0.5  # seconds between two checks of a pending tree
@@ -48,14 +45,14 @@ _SENDING = "sending codes to the workers"
 class WorkerTreeTask:
     """A task on a worker: in memory that kernels can write to, with a grower for every thread."""
 
-    def __init__(self, task: "TreeTask") -> None:
+    def __init__(self, task: ForestTask) -> None:
         self.__setstate__(task)
 
-    def __getstate__(self) -> "TreeTask":
+    def __getstate__(self) -> ForestTask:
         return self._task
 
-    def __setstate__(self, task: "TreeTask") -> None:
-        self._task: TreeTask = writable(task)
+    def __setstate__(self, task: ForestTask) -> None:
+        self._task: ForestTask = writable(task)
         self._thread_state = local()
 
     def grow(self, number: int) -> VotingTree:
@@ -115,16 +112,15 @@ def _has_attributes(value: Any) -> bool:
 
 
 class DaskTreeGrower:
-    """Grows trees on the workers of a cluster, before the loop requests them; see `forest.ForestGrower`."""
+    """Grows trees on the workers of a cluster, before the loop requests them; see `base.ForestGrower`."""
 
-    def __init__(self, task: "TreeTask", numbers: range, client: Client, settings: Settings) -> None:
+    def __init__(self, task: ForestTask, numbers: range, client: Client, settings: Settings) -> None:
         self._client, self._settings = client, settings
         self._sent, self._numbers = WorkerTreeTask(task), iter(numbers)
         self._pending: deque[tuple[int, Future]] = deque()
         self._n_left, self._n_losses, self._has_failed = len(numbers), 0, False
         workers = require_workers(client, settings)
-        n_rows = task.sampler.draws.pool.n_rows
-        require_memory_for_codes(workers, n_bytes(task), n_rows)
+        require_memory_for_codes(workers, n_bytes(task), task.n_rows)
         n_threads = sum(int(info.get("nthreads", 1)) for info in workers.values())
         self._window = _TREES_PER_THREAD * max(1, n_threads)
         self._task = self._scatter()

@@ -7,15 +7,15 @@ from sklearn import metrics as theirs
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier, save
 from hedgerow.selection import (
     AUTO,
-    FitOptions,
     FixedThresholdClassifier,
+    MethodOptions,
     RowOrder,
     choose,
     fit_method,
     hold_out,
     search,
 )
-from hedgerow.selection.fit_limits import FitLimits, most_rounds
+from hedgerow.selection.limits import FitLimits, most_rounds
 from hedgerow.selection.methods import check_method_parameters
 from hedgerow.selection.predictions import class_predictions
 from hedgerow.selection.settings import settings_for
@@ -37,7 +37,7 @@ def short_settings(monkeypatch):
 
 
 def choose_labels(methods=("gradient",), **options):
-    return choose(X, LABELS, "classification", methods=methods, budget=None, options=FitOptions(**options))
+    return choose(X, LABELS, "classification", methods=methods, budget=None, options=MethodOptions(**options))
 
 
 # --- parameters
@@ -49,7 +49,7 @@ def test_fixed_parameters_are_those_of_every_setting_and_of_the_model():
     assert len(settings) < len(settings_for("gradient", "classification", 300))
     choice = choose_labels(parameters={"learning_rate": 0.3})
     assert choice.model.learning_rate == 0.3
-    model = fit_method(X, LABELS, "classification", "adaboost", options=FitOptions({"max_depth": 2}))
+    model = fit_method(X, LABELS, "classification", "adaboost", options=MethodOptions({"max_depth": 2}))
     assert model.estimator.max_depth == 2
 
 
@@ -71,7 +71,7 @@ def test_wrong_parameters_are_refused_before_any_fit(method, parameters, message
     with pytest.raises(ValueError, match=message):
         choose_labels([method], parameters=parameters)
     with pytest.raises(ValueError, match=message):
-        fit_method(X, LABELS, "classification", method, options=FitOptions(parameters))
+        fit_method(X, LABELS, "classification", method, options=MethodOptions(parameters))
 
 
 def test_dropped_rounds_are_refused_where_validation_chooses_the_number_of_rounds():
@@ -79,7 +79,7 @@ def test_dropped_rounds_are_refused_where_validation_chooses_the_number_of_round
     with pytest.raises(ValueError, match=r"drop_rate=0.2 is not allowed where validation chooses"):
         choose_labels(["gradient"], parameters=dropped)
     assert choose_labels(["gradient"], parameters={"drop_rate": 0.0}).model.drop_rate == 0.0
-    model = fit_method(X, LABELS, "classification", "gradient", options=FitOptions(dropped))
+    model = fit_method(X, LABELS, "classification", "gradient", options=MethodOptions(dropped))
     assert (model.drop_rate, model.n_estimators_) == (0.2, 8)
 
 
@@ -90,23 +90,23 @@ def test_dropped_rounds_are_refused_where_validation_chooses_the_number_of_round
 def test_an_integer_weight_is_that_many_copies_and_zero_is_none(method):
     """Bagging draws rows, and is random; its model changes with the weights."""
     weights = np.where(LABELS == "yes", 3, 1)
-    options = FitOptions({"n_estimators": 5}, sample_weight=weights)
+    options = MethodOptions({"n_estimators": 5}, sample_weight=weights)
     model = fit_method(X, LABELS, "classification", method, options=options)
-    plain = fit_method(X, LABELS, "classification", method, options=FitOptions({"n_estimators": 5}))
+    plain = fit_method(X, LABELS, "classification", method, options=MethodOptions({"n_estimators": 5}))
     assert (model.predict_proba(X)[:, 1]).mean() > plain.predict_proba(X)[:, 1].mean()
     if method in ("gradient", "adaboost"):
         copies = np.repeat(np.arange(300), weights)
         copied = fit_method(
-            X[copies], LABELS[copies], "classification", method, options=FitOptions({"n_estimators": 5})
+            X[copies], LABELS[copies], "classification", method, options=MethodOptions({"n_estimators": 5})
         )
         np.testing.assert_array_equal(model.predict(X), copied.predict(X))
 
 
 def test_class_weights_multiply_the_weights_of_the_rows():
     weights = np.linspace(0.5, 1.5, 300)
-    both = FitOptions(sample_weight=weights, class_weight={"yes": 2.0}).weights(LABELS, "classification")
+    both = MethodOptions(sample_weight=weights, class_weight={"yes": 2.0}).weights(LABELS, "classification")
     np.testing.assert_allclose(both, weights * np.where(LABELS == "yes", 2.0, 1.0))
-    balanced = FitOptions(class_weight="balanced").weights(LABELS, "classification")
+    balanced = MethodOptions(class_weight="balanced").weights(LABELS, "classification")
     assert balanced[LABELS == "yes"].sum() == pytest.approx(balanced[LABELS == "no"].sum())
     assert choose_labels(AUTO, class_weight="balanced").model.predict(X).shape == (300,)
 
@@ -135,17 +135,17 @@ def test_wrong_options_are_refused(options, message):
 
 def test_options_of_classes_are_refused_for_numbers():
     for options, message in (
-        (FitOptions(class_weight="balanced"), "not allowed for regression"),
-        (FitOptions(threshold=0.3), "it needs two classes, and y has numbers"),
+        (MethodOptions(class_weight="balanced"), "not allowed for regression"),
+        (MethodOptions(threshold=0.3), "it needs two classes, and y has numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             choose(X, NUMBERS, "regression", methods=["gradient"], options=options)
     with pytest.raises(ValueError, match="y has 3 classes"):
         check_threshold("f1", 3)
     with pytest.raises(ValueError, match="chosen on validation rows"):
-        fit_method(X, LABELS, "classification", "forest", options=FitOptions(threshold="f1"))
+        fit_method(X, LABELS, "classification", "forest", options=MethodOptions(threshold="f1"))
     with pytest.raises(ValueError, match="it has no weights"):
-        fit_method(X, LABELS, "classification", "schapire", options=FitOptions(class_weight="balanced"))
+        fit_method(X, LABELS, "classification", "schapire", options=MethodOptions(class_weight="balanced"))
 
 
 # --- groups and times
@@ -164,7 +164,7 @@ def test_validation_rows_are_whole_groups(monkeypatch):
     numbered = np.column_stack([X, groups])
     choice = choose(
         numbered, LABELS, "classification", methods=["gradient"], budget=None,
-        options=FitOptions(order=RowOrder.of(300, groups=groups)),
+        options=MethodOptions(order=RowOrder.of(300, groups=groups)),
     )  # fmt: skip
     assert "whole groups" in choice.validation
     for split in splits[1:]:  # the first one is the warm-up
@@ -174,7 +174,7 @@ def test_validation_rows_are_whole_groups(monkeypatch):
 def test_validation_rows_are_later_and_new_classes_are_allowed():
     times = np.arange(300)
     late = np.where(times >= 280, "new", LABELS)  # it does not occur in the training rows of any fold
-    options = FitOptions(order=RowOrder.of(300, times=times))
+    options = MethodOptions(order=RowOrder.of(300, times=times))
     choice = choose(X, late, "classification", methods=AUTO, budget=None, options=options)
     assert "each later than its training rows" in choice.validation
     assert {trial.status for trial in choice.trials} == {"done"}
@@ -184,12 +184,12 @@ def test_validation_rows_are_later_and_new_classes_are_allowed():
 def test_rounds_are_not_found_by_folds_that_divide_groups_or_ignore_times(monkeypatch):
     monkeypatch.setattr(search, "settings_for", lambda *more: settings_for(*more)[:2])
     for order in (RowOrder.of(300, groups=np.arange(300) // 10), RowOrder.of(300, times=np.arange(300))):
-        options = FitOptions(order=order)
+        options = MethodOptions(order=order)
         choice = choose(X, NUMBERS, "regression", methods=["gradient"], budget=None, options=options)
         assert [trial.parameters["learning_rate"] for trial in choice.trials] == [0.1]
         model = fit_method(X, NUMBERS, "regression", "gradient", options=options)
         assert (model.n_estimators_, model.n_folds_) == (100, 1)
-        automatic = FitOptions({"n_estimators": "auto"}, order=order)
+        automatic = MethodOptions({"n_estimators": "auto"}, order=order)
         for refused in (
             lambda options=automatic: fit_method(X, NUMBERS, "regression", "gradient", options=options),
             lambda options=automatic: choose(X, NUMBERS, "regression", methods=["gradient"], options=options),
@@ -241,7 +241,7 @@ def test_a_model_with_a_threshold_decides_by_it_and_is_certified_with_it():
 
 def test_a_fixed_threshold_and_the_positive_class():
     model = fit_method(
-        X, LABELS, "classification", "gradient", options=FitOptions(threshold=0.8, positive="no")
+        X, LABELS, "classification", "gradient", options=MethodOptions(threshold=0.8, positive="no")
     )
     probabilities = model.predict_proba(X)
     np.testing.assert_array_equal(model.predict(X) == "no", probabilities[:, 0] >= 0.8)
@@ -275,9 +275,9 @@ def test_a_model_is_not_larger_than_the_limit(method, tmp_path, monkeypatch):
     labels = (rows[:, 0] + RNG.normal(size=3000) > 0).astype(int)
     parameters = {"n_estimators": 300, **({"max_depth": 4} if method == "adaboost" else {})}
     limit = 600_000
-    whole = fit_method(rows, labels, "classification", method, options=FitOptions(parameters))
+    whole = fit_method(rows, labels, "classification", method, options=MethodOptions(parameters))
     save(whole, tmp_path / "whole")
-    options = FitOptions(parameters, max_size=limit)
+    options = MethodOptions(parameters, max_size=limit)
     choice = choose(rows, labels, "classification", methods=[method], budget=None, options=options)
     save(choice.model, tmp_path / "small")
     assert (tmp_path / "small").stat().st_size <= limit
@@ -291,7 +291,7 @@ def test_a_model_is_not_larger_than_the_limit(method, tmp_path, monkeypatch):
 
 
 def test_another_method_is_chosen_if_one_does_not_fit():
-    options = FitOptions(max_size=150_000)
+    options = MethodOptions(max_size=150_000)
     rows = RNG.normal(size=(4000, 5))
     labels = (rows[:, 0] + RNG.normal(size=4000) > 0).astype(int)
     choice = choose(
@@ -303,7 +303,7 @@ def test_another_method_is_chosen_if_one_does_not_fit():
 
 def test_a_size_without_any_model_is_refused():
     with pytest.raises(ValueError, match=r"a model of one round has .* and the size limit is 1.0 kB"):
-        fit_method(X, LABELS, "classification", "forest", options=FitOptions(max_size=1000))
+        fit_method(X, LABELS, "classification", "forest", options=MethodOptions(max_size=1000))
     model = RandomForestClassifier(n_estimators=4, random_state=0).fit(X, LABELS)
     assert most_rounds(model, 4, FitLimits()) > 10**9
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow.selection import choose, make_model, search
-from hedgerow.selection.budget import Clock, FitTime, sample_size
 from hedgerow.selection.final_fit import fit_final
-from hedgerow.selection.fit_limits import FitLimits, grow_members
+from hedgerow.selection.limits import Clock, FitLimits, FitTime, grow_members, sample_size
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.settings import Setting, settings_for
 from hedgerow.selection.splits import TrainingData

@@ -19,7 +19,7 @@ ClassWeight = str | Mapping[Any, float]
 
 
 @dataclass(frozen=True, eq=False)
-class FitOptions:
+class MethodOptions:
     """Options of `choose` and `fit_method`.
 
     Parameters
@@ -41,7 +41,7 @@ class FitOptions:
 
     Examples
     --------
-    >>> options = FitOptions(class_weight={"rare": 3.0})
+    >>> options = MethodOptions(class_weight={"rare": 3.0})
     >>> options.weights(np.array(["rare", "often", "often"], dtype=object), "classification").tolist()
     [3.0, 1.0, 1.0]
     """
