@@ -299,7 +299,7 @@ def test_without_numeric_columns_leaves_are_constant():
         ({"newton": False}, "newton=False is not allowed with linear_leaves=True"),
         ({"drop_rate": 0.1}, "dropped rounds need constant leaves; it must be 0"),
         ({"max_leaf_step": 1.0}, "it bounds constant leaves; it must be None"),
-        ({"leaf_value_folds": 2}, "functions are those of all rows; it must be None"),
+        ({"leaf_value_folds": 2}, "functions are of all rows; it must be None"),
         ({"monotonic_cst": [1, 0, 0, 0]}, "a leaf may have any slope; it must be None or all 0"),
         ({"loss": "absolute_error"}, "whose leaf values are found by a line search: it must be False"),
         ({"loss": "huber"}, "linear_leaves=True is not allowed with loss='huber'"),
