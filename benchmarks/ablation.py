@@ -13,7 +13,7 @@ effect    mean over tables of log2(loss / loss of the reference), ± its standar
           or what stands in parentheses
 median    of the same; some tables have losses near 0, whose logarithms vary much
 better    tables on which the mean over repeats of log2(loss / loss) is below 0 by more than twice its
-          standard error; worse: above 0
+          standard error; worse: above 0. Nothing if there is one repeat
 seconds   of CPU for fits and predictions on the same tables, relative to the reference
 """
 
@@ -52,6 +52,10 @@ def _several_classes(shape: Shape) -> bool:
     return shape["classes"] > 2
 
 
+def _under_ten_classes(shape: Shape) -> bool:
+    return shape["classes"] < 10
+
+
 def _many_categories(shape: Shape) -> bool:
     return shape["categories"] > 32
 
@@ -81,7 +85,10 @@ VARIANTS = (
     Variant("one model of 100 rounds", {"n_estimators": 100}),
     Variant("16 leaves", {"max_leaf_nodes": 16}),
     Variant(
-        "target statistics above 32 categories", {"max_categories_for_sets": 32}, applies=_many_categories
+        "target statistics above 32 categories",
+        {"max_categories_for_sets": 32},
+        reference={"max_categories_for_sets": None},
+        applies=_many_categories,
     ),
     Variant("4 folds", {"n_folds": 4}),
     Variant("all rows in every round", {"subsample": 1.0}),
@@ -89,7 +96,12 @@ VARIANTS = (
     Variant("at least 20 rows in a leaf", {"min_samples_leaf": 20}),
     Variant("l2_regularization=3", {"l2_regularization": 3.0}, applies=_two_classes),
     Variant("64 leaves", {"max_leaf_nodes": 64}),
-    Variant("twice the learning rate", {"learning_rate": 0.2}, {"learning_rate": 0.4}),
+    Variant(
+        "twice the learning rate",
+        {"learning_rate": 0.2},
+        {"learning_rate": 0.4},
+        applies=_under_ten_classes,
+    ),
     Variant("all columns for each tree", {"colsample_bytree": 1.0}),
     Variant("all columns for each node", {"max_features": 1.0}),
     Variant("symmetric trees", {"growth_policy": "symmetric"}),
@@ -98,7 +110,12 @@ VARIANTS = (
     Variant("sampling='bayesian'", {"sampling": "bayesian"}),
     Variant("another seed", {"random_state": 1000}),
     Variant("learning_rate_decay=0.998", {"learning_rate_decay": 0.998}),
-    Variant("half the learning rate", {"learning_rate": 0.05}, {"learning_rate": 0.1}),
+    Variant(
+        "half the learning rate",
+        {"learning_rate": 0.05},
+        {"learning_rate": 0.1},
+        applies=_under_ten_classes,
+    ),
     Variant("200 rounds", {"n_estimators": 200}),
     Variant("drop_rate=0.1", {"n_estimators": 200, "drop_rate": 0.1}, reference={"n_estimators": 200}),
 )
@@ -151,10 +168,12 @@ def run(options: argparse.Namespace) -> None:
     for repeat in range(options.repeats):
         for variant in (Variant("defaults", {}), *_variants(options)):
             for case in cases:
-                parameters = variant.for_table(shapes[case.name])
-                key = key_of(parameters, case, repeat, options.max_rows)
-                if key not in runs and variant.applies(shapes[case.name]):
-                    runs[key] = measure(parameters, case, repeat, options.max_rows)
+                if not variant.applies(shapes[case.name]):
+                    continue
+                for parameters in (variant.reference, variant.for_table(shapes[case.name])):
+                    key = key_of(parameters, case, repeat, options.max_rows)
+                    if key not in runs:
+                        runs[key] = measure(parameters, case, repeat, options.max_rows)
             partial = path.with_suffix(".part")
             partial.write_text(json.dumps(runs, indent=0))
             partial.replace(path)
@@ -193,13 +212,14 @@ def report(options: argparse.Namespace) -> None:
             seconds += np.sum([[one["seconds"] for one in repeat] for repeat in found], axis=0)
             effects.append(float(np.log2(losses[:, 1].mean() / losses[:, 0].mean())))
             mean, error = mean_and_error(np.log2(losses[:, 1] / losses[:, 0]))
-            signs.append(0 if abs(mean) <= 2 * error else math.copysign(1, mean))
+            if len(found) > 1:
+                signs.append(0.0 if abs(mean) <= 2 * error else math.copysign(1, mean))
             by_table.append([variant.name, case.name, f"{mean:+.3f} ± {error:.3f}", str(len(found))])
         if effects:
             mean, error = mean_and_error(np.array(effects))
             rows.append([
                 _title(variant), f"{mean:+.3f} ± {error:.3f}", f"{np.median(effects):+.3f}",
-                *(str(count) for count in (signs.count(-1), signs.count(1), len(effects))),
+                *(str(signs.count(sign)) if signs else "" for sign in (-1, 1)), str(len(effects)),
                 f"{seconds[1] / seconds[0]:.2f}",
             ])  # fmt: skip
     print(format_table(["ingredient", "effect", "median", "better", "worse", "tables", "seconds"], rows))

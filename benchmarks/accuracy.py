@@ -22,7 +22,7 @@ Elo       from all pairs of libraries and tables by the Bradley-Terry model, 100
 seconds   of all fits and predictions
 
 With `--baseline NAME` it prints instead log2 of the loss relative to that of one contender: the mean over
-tables with its standard error, for all tables, those of few and of many rows, classes and numbers.
+tables with its standard error, for all tables, those of few and of many rows, of classes and of numbers.
 """
 
 import argparse
@@ -195,24 +195,26 @@ def _summary(
 def _relative(names: list[str], tables: list[str], means: np.ndarray, baseline: int) -> str:
     """Return a table of log2 of losses relative to those of a baseline, by kind of table."""
     cases = {case.name: case for case in CASES}
-    is_small = np.array([len(cases[table].load()[1]) < FEW_ROWS for table in tables])
+    targets = [cases[table].load()[1] for table in tables]
+    is_small = np.array([len(y) < FEW_ROWS for y in targets])
     of_classes = np.array([cases[table].task == "classification" for table in tables])
+    of_two = of_classes & np.array([y.nunique() == 2 for y in targets])
     groups = {
-        "all": np.ones(len(tables), bool), f"< {FEW_ROWS:,} rows": is_small, "more": ~is_small,
-        "classes": of_classes, "numbers": ~of_classes,
+        "all": np.ones(len(tables), bool), f"< {FEW_ROWS:,} rows": is_small, "more rows": ~is_small,
+        "two classes": of_two, "more classes": of_classes & ~of_two, "numbers": ~of_classes,
     }  # fmt: skip
+    groups = {title: own for title, own in groups.items() if own.any()}
     rows = []
-    for i, name in enumerate(names):
-        ratio = np.log2(means[:, i] / means[:, baseline])
-        cells = [
-            f"{ratio[own].mean():+.4f} ± {ratio[own].std(ddof=1) / math.sqrt(own.sum()):.4f}"
-            if own.sum() > 1
-            else ""
-            for own in groups.values()
-        ]
-        rows.append([name, *cells, f"{np.sum(ratio < 0)} of {len(tables)}"])
-    titles = [f"{title} ({own.sum()})" for title, own in groups.items()]
-    return format_table(["contender", *titles, "lower"], rows)
+    for title, own in groups.items():
+        ratios = np.log2(means[own] / means[own, baseline : baseline + 1])
+        errors = ratios.std(axis=0, ddof=1) / math.sqrt(len(ratios)) if len(ratios) > 1 else 0 * ratios[0]
+        cells = [f"{m:+.3f} ± {e:.3f}" for m, e in zip(ratios.mean(axis=0), errors, strict=True)]
+        rows.append([f"{title} ({own.sum()})", *cells])
+    rows.append([f"lower, of {len(tables)}", *map(str, (means < means[:, [baseline]]).sum(axis=0))])
+    numbered = "\n".join(f"{number}  {name}" for number, name in enumerate(names))
+    lines = [["tables", *map(str, range(len(names)))], *rows]
+    table = "\n".join(f"{title:22}" + "".join(f"{cell:>17}" for cell in cells) for title, *cells in lines)
+    return f"{numbered}\n\n{table}"
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-import hedgerow.bagging.forest
+import hedgerow.growing.deep
 from forest_cases import bits, data_for, numbers
 from hedgerow import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from hedgerow.growing.deep import DeepGrower
@@ -75,12 +75,12 @@ def test_no_more_threads_than_trees_are_started(monkeypatch):
     X, y = numbers()
     sizes = []
 
-    class Pool(hedgerow.bagging.forest.ThreadPoolExecutor):
+    class Pool(hedgerow.growing.deep.ThreadPoolExecutor):
         def __init__(self, size, name):
             sizes.append(size)
             super().__init__(size, name)
 
-    monkeypatch.setattr(hedgerow.bagging.forest, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(hedgerow.growing.deep, "ThreadPoolExecutor", Pool)
     RandomForestRegressor(3, n_jobs=4).fit(X, y)
     RandomForestRegressor(1, n_jobs=4).fit(X, y)
     assert sizes == [3]

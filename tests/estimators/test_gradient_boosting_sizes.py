@@ -58,6 +58,8 @@ def test_a_lower_rate_has_more_rounds():
     assert rounds == [1000, 1000, 2000, MAX_ROUNDS, MAX_ROUNDS]
     sizes = auto_sizes(1000, 20, 3, classes=True)
     assert [sizes.with_rate(rate).n_estimators for rate in (0.2, 0.1)] == [400, 800]
+    sizes = auto_sizes(1000, 20, 10, classes=True)
+    assert [sizes.with_rate(rate).n_estimators for rate in (0.4, 0.2)] == [400, 800]
     X, y = numbers(60)
     model = GradientBoostingRegressor(learning_rate=0.002, n_folds=2, max_leaf_nodes=2).fit(X, y)
     assert model.n_estimators_ > 1000

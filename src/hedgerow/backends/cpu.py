@@ -242,7 +242,10 @@ class TrainingScores(TreeScores):
         """
         chosen, validation = self._fit.options.validation_rows, self.validation
         if self._fit.options.subsample < 1.0 or self.linear is not None:
-            self._add_to_all(fitted)
+            if self._folds is None:
+                super().update(fitted)
+            else:
+                self._add_with_folds(fitted)
             if validation is not None:
                 validation.raw[:] = self.raw[:, chosen]  # the same sums as those of `update`
             return
@@ -253,12 +256,11 @@ class TrainingScores(TreeScores):
             validation.update(fitted)
             self.raw[:, chosen] = validation.raw
 
-    def _add_to_all(self, fitted: TreeRound) -> None:
-        """Add the trees to the scores of all rows; with folds, rows they were grown on get other values."""
-        drawn = self._grown if self._folds is not None else []
-        before = [raw[tree.rows] for raw, tree in zip(self.raw, drawn, strict=False)]
-        super().update(fitted)
-        for output, tree in enumerate(drawn):
+    def _add_with_folds(self, fitted: TreeRound) -> None:
+        """Add the trees to the scores of all rows; those that they were grown on get the values by fold."""
+        before = [raw[tree.rows] for raw, tree in zip(self.raw, self._grown, strict=True)]
+        self.add_trees(fitted.trees, self.raw)
+        for output, tree in enumerate(self._grown):
             self.raw[output, tree.rows] = before[output]
             self._add_by_leaf(output)
 

@@ -158,9 +158,7 @@ def _require_memory(
     else:
         estimate = estimate_members(size, evaluates=True)
     if options.leaf_value_folds is not None:
-        row_bytes = 25  # of folds and their draws; scores, gradients and statistics are not in shards
-        row_bytes += 24 * n_outputs + 40 if size.is_remote else 0
-        estimate["leaf value folds"] = row_bytes * size.n_rows * size.n_folds
+        estimate["leaf value folds"] = 25 * size.n_rows * size.n_folds  # one byte a row, and their draws
     advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
     if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"

@@ -18,6 +18,7 @@ MIN_ROWS = 32  # for validation; with fewer rows, the sizes are those of n_estim
 _EIGHT_FOLDS = 100_000  # rows times outputs up to which the model is the mean of eight
 _FOUR_FOLDS = 400_000  # of four; with more rows, a tenth of them for validation costs little accuracy
 _MAX_ROUNDS_OF_CLASSES = 400  # three or more classes: their loss may fall slowly for a thousand rounds
+_MANY_CLASSES = 10  # from which on a rate of 0.2 often needs more rounds than that
 _FEW_COLUMNS = 4  # about how many columns a node tries with several classes
 _MANY_CATEGORIES = 32  # of a column, above which target statistics are more accurate than sets
 _ROWS_FOR_STATISTICS = 1000  # two or more classes; with 400 rows they are not more accurate
@@ -79,6 +80,8 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
 
     >>> auto_sizes(1000, 20, 1, classes=True).n_folds, auto_sizes(1_000_000, 20, 1, classes=True).n_folds
     (8, None)
+    >>> [auto_sizes(1000, 20, n_classes, classes=True).learning_rate for n_classes in (9, 10)]
+    [0.2, 0.4]
     """
     sizes = Sizes(
         min_samples_leaf=5 if classes else 2,
@@ -94,7 +97,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
         return replace(
             sizes,
-            learning_rate=0.2,
+            learning_rate=0.4 if n_outputs >= _MANY_CLASSES else 0.2,
             colsample_bytree=fraction,
             max_features=fraction,
             n_estimators=_MAX_ROUNDS_OF_CLASSES,

@@ -303,7 +303,7 @@ class GradientBoostingBase(BoostingBase):
 
     def _target_options(self, data: FitInput, most: int | None) -> TargetOptions | None:
         """Return which columns are coded by target statistics; None without any."""
-        if self.estimator is not None:
+        if self.estimator is not None or not data.schema.categorical_columns:
             return None
         columns = columns_of_many(data.schema, most)
         if isinstance(data.previous, TreeModel) and not _continues_statistics(data.previous.bins, columns):
@@ -537,9 +537,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     With a number of rounds, "auto" means `learning_rate=0.1`, `min_samples_leaf=20`,
     `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`,
     `n_folds=None` and `n_iter_no_change=10`.
-    With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes),
-    `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
-    classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
+    With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes, 0.4 for ten or
+    more), `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for
+    two classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
     classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` from 1,000 rows
     on (3,000 for numbers) with at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8`
     if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is

@@ -76,8 +76,9 @@ def run_experiments(
     ValueError: random_state=-1 is not allowed: it must be an integer from 0 to 4294967295
     """
     check_parameters({"random_state": random_state}, {"random_state": integer(0, 2**32 - 1)})
-    plan = FULL if full else QUICK
-    return run_plan(plan, random_state=random_state, n_jobs=n_jobs, progress=progress)
+    return run_plan(
+        FULL if full else QUICK, random_state=random_state, n_jobs=n_jobs, progress=progress, full=full
+    )
 
 
 def run_plan(
@@ -86,6 +87,7 @@ def run_plan(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
+    full: bool = False,
 ) -> Experiments:
     """Run the experiments of a plan, see `run_experiments`."""
     problems, left_out = load_problems(plan, random_state)
@@ -109,7 +111,7 @@ def run_plan(
         step()
     if progress is not None:
         progress(len(steps), len(steps), "done")
-    return _gather(results, checked, left_out, random_state)
+    return _gather(results, checked, left_out, random_state, full)
 
 
 @dataclass(eq=False)
@@ -216,13 +218,17 @@ class ProblemResults:
 
 
 def _gather(
-    results: list[ProblemResults], checked: list[findings.ClaimErrors], left_out: list[str], seed: int
+    results: list[ProblemResults],
+    checked: list[findings.ClaimErrors],
+    left_out: list[str],
+    seed: int,
+    full: bool,
 ) -> Experiments:
     found = [one.sentences() for one in results]
     sentences = {kind: tuple(sentence for one in found for sentence in one[kind]) for kind in found[0]}
     lines = [one.curves(kind) for kind in X_LABELS for one in results]
     return Experiments(
-        full=results[0].plan is FULL,
+        full=full,
         random_state=seed,
         tables=(*(one.table() for one in results), findings.claim_table(checked)),
         curves=tuple(line for line in lines if line is not None),
