@@ -181,7 +181,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
-    return [case for case in CASES if not case.held_back and (not options.only or case.name in options.only)]
+    found = [case for case in CASES if not case.held_back and case.name not in options.without]
+    return [case for case in found if not options.only or case.name in options.only]
 
 
 def _variants(options: argparse.Namespace) -> list[Variant]:
@@ -260,6 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = commands.add_parser(name)
         command.set_defaults(action=action)
         command.add_argument("--only", nargs="*", default=[], metavar="TABLE")
+        command.add_argument("--without", nargs="*", default=[], metavar="TABLE")
         command.add_argument("--variant", action="append", default=[], help="the name of one; all by default")
         command.add_argument("--parameters", action="append", help="a variant as a JSON object")
         command.add_argument("--repeats", type=int, default=3)
