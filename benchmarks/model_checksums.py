@@ -117,6 +117,7 @@ def tree_parameters(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
         "smoothed paths": {"path_smooth": 5.0},
         "leaf values by fold": {"leaf_value_folds": 3},
         "target statistics": categories,
+        "linear leaves": {"linear_leaves": True, "categorical_features": [3]},
         "folds": {"n_folds": 4, "early_stopping": True, **categories},
     }
     for name, more in parameters.items():

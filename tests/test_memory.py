@@ -117,6 +117,29 @@ def test_the_memory_of_an_evaluation_set_is_counted(monkeypatch):
             model.fit(X, y, eval_set=(np.tile(X, (times, 1)), np.tile(y, times)))
 
 
+@pytest.mark.parametrize(("form", "n_copies"), [(np.asarray, 0), (np.asfortranarray, 1)])
+def test_the_values_of_linear_leaves_are_counted(form, n_copies):
+    X, _, y = rows(20_000, n_columns=30)
+    X, peaks = form(X), []
+    for linear in (False, True):
+        model = hr.GradientBoostingRegressor(max_leaf_nodes=8, linear_leaves=linear, **FEW)
+        model.fit(X, y)  # imports and caches
+        tracemalloc.start()
+        model.fit(X, y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    size = FitSize(name="", n_rows=20_000, n_columns=30, n_rounds=3)
+    without, estimate = (
+        sum(
+            estimate_gradient_boosting(
+                replace(size, linear_leaves=linear, is_copied=n_copies > 0), 8
+            ).values()
+        )
+        for linear in (False, True)
+    )
+    assert peaks[1] - peaks[0] - 100_000 < estimate - without < n_copies * X.nbytes + 100_000
+
+
 def test_thousands_of_classes_are_counted_by_their_scores(monkeypatch):
     X, _, _ = rows(6000)
     monkeypatch.setenv("HEDGEROW_MEMORY", "300MB")

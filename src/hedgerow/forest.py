@@ -16,7 +16,9 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu import forest as kernels
 from hedgerow.kernels.cpu.forest import RawBins, Trees
+from hedgerow.kernels.cpu.linear import FlatTerms, add_linear_predictions
 from hedgerow.kernels.cpu.records import NODE
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.table import Table
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows, rows_per_block
 
@@ -37,6 +39,7 @@ class Forest(PickledWithoutCache):
     value, gain : float64 (nodes,), the gain of a leaf is 0
     count : int64 (nodes,), training rows in the node
     sets : uint64 (sets, 4), sets of codes that go left
+    linear : LinearTerms or None, linear functions of the leaves
     """
 
     starts: Integers
@@ -50,10 +53,16 @@ class Forest(PickledWithoutCache):
     gain: Floats
     count: Integers
     sets: NDArray[np.uint64]
+    linear: LinearTerms | None = None
 
     @classmethod
-    def of(cls, trees: Sequence[NDArray[np.void]], output: Sequence[int]) -> "Forest":
-        """Make a forest of the node records of grown trees."""
+    def of(
+        cls,
+        trees: Sequence[NDArray[np.void]],
+        output: Sequence[int],
+        terms: Sequence[LinearTerms] | None = None,
+    ) -> "Forest":
+        """Make a forest of the node records of grown trees; `terms` are those of linear leaves."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
         joined = b"".join(map(bytes, trees))  # np.concatenate is slow for records
         nodes = np.frombuffer(joined, NODE) if joined else np.empty(0, NODE)
@@ -74,6 +83,7 @@ class Forest(PickledWithoutCache):
             gain=np.where(inner, split["gain"], 0.0),
             count=nodes["count"].astype(np.int64),
             sets=np.ascontiguousarray(split["goes_left"][by_set]),
+            linear=LinearTerms.join(terms) if terms else None,
         )
 
     @classmethod
@@ -85,7 +95,11 @@ class Forest(PickledWithoutCache):
         joined["starts"] = np.concatenate([first.starts, second.starts[1:] + first.starts[-1]])
         moved = np.where(second.set_number < 0, -1, second.set_number + len(first.sets))
         joined["set_number"] = np.concatenate([first.set_number, moved]).astype(np.int32)
-        return cls(**joined)
+        linear = None
+        if first.linear is not None or second.linear is not None:
+            both = [forest.linear or LinearTerms.none(len(forest.left)) for forest in (first, second)]
+            linear = LinearTerms.join(both)
+        return cls(**joined, linear=linear)
 
     def select(self, trees: range) -> "Forest":
         """Return a range of trees."""
@@ -98,7 +112,7 @@ class Forest(PickledWithoutCache):
         arrays["output"] = self.output[trees.start : trees.stop]
         arrays["sets"] = self.sets[used]
         arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
-        return Forest(**arrays)
+        return Forest(**arrays, linear=None if self.linear is None else self.linear.select(nodes))
 
     def select_strided(self, first: int, size: int, step: int) -> "Forest":
         """Return the trees whose number modulo `step` is from `first` to first + size - 1."""
@@ -111,7 +125,12 @@ class Forest(PickledWithoutCache):
         arrays["output"] = self.output[chosen]
         arrays["sets"] = self.sets[numbers[numbers >= 0]]
         arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
-        return Forest(**arrays)
+        return Forest(**arrays, linear=None if self.linear is None else self.linear.select(nodes))
+
+    def scaled(self, factor: float) -> "Forest":
+        """Return the same splits with multiplied values."""
+        linear = None if self.linear is None else self.linear.scaled(factor)
+        return replace(self, value=self.value * factor, linear=linear)
 
     def with_values(self, values: Floats, output: int) -> "Forest":
         """Return the same splits with other values; all trees add to one output."""
@@ -123,8 +142,13 @@ class Forest(PickledWithoutCache):
         return len(self.starts) - 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays by name, for model files."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return all arrays of the nodes by name, for model files."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "linear"}
+
+    @cached_property
+    def flat_terms(self) -> FlatTerms:
+        """The linear functions of the leaves as the kernels read them."""
+        return (self.linear or LinearTerms.none(len(self.left))).flat()
 
     @cached_property
     def trees(self) -> Trees:
@@ -233,15 +257,16 @@ class Predictor:
             return
         flat, bins, thresholds = self.forest.trees, self.bins, self._thresholds[table.dtype]
         select = self._select
-        ends = (chosen.start, chosen.stop)
-        over_rows(
-            table.n_rows,
-            lambda a, b: kernels.add_predictions(
-                select(table.block(a, b)), bins, flat, thresholds, ends, scores, a
-            ),
-            n_threads,
-            rows_per_block(table.n_columns, _CHUNK_ROWS),
-        )
+        ends, terms = (chosen.start, chosen.stop), self.forest.flat_terms
+
+        def add(a: int, b: int) -> None:
+            block = select(table.block(a, b))
+            if self.forest.linear is None:
+                kernels.add_predictions(block, bins, flat, thresholds, ends, scores, a)
+            else:
+                add_linear_predictions(block, bins, flat, thresholds, terms, ends, scores, a)
+
+        over_rows(table.n_rows, add, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
 
     def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
         """Return the number of the leaf of every row in every tree, (rows, trees)."""
@@ -297,8 +322,7 @@ class TreeModel(PickledWithoutCache):
             return self
         n_outputs = len(self.start)
         trees = self.forest.select_strided(fold * n_outputs, n_outputs, self.trees_per_round)
-        trees = replace(trees, value=trees.value * self.n_folds)
-        return TreeModel(self.fold_starts[fold], self.bins, trees)
+        return TreeModel(self.fold_starts[fold], self.bins, trees.scaled(self.n_folds))
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -308,7 +332,9 @@ class TreeModel(PickledWithoutCache):
     @cached_property
     def max_scores(self) -> Floats:
         """Running sums (rounds + 1,) of the largest absolute values of the start and of every round."""
-        in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
+        forest = self.forest
+        values = np.abs(forest.value) if forest.linear is None else forest.linear.largest(forest.value)
+        in_leaves = np.where(forest.left == 0, values, 0.0)
         largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])
         by_fold = largest.reshape(self.n_rounds, self.n_folds, len(self.start))
         round_maxima = by_fold.sum(axis=1).max(axis=1)

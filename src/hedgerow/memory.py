@@ -16,6 +16,7 @@ from hedgerow._typing import MAX_BINS
 from hedgerow.binning import check_counts, row_stride
 from hedgerow.growing.grower import slots_for
 from hedgerow.kernels.cpu.forest import MAX_NODES
+from hedgerow.kernels.cpu.linear import MAX_TERMS
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_PER_BLOCK
 from hedgerow.system_memory import ALWAYS_AVAILABLE, VARIABLE, Estimate, require_memory
@@ -23,6 +24,7 @@ from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import CHUNK_ROWS, rows_per_block
 
+_TERMS_BYTES = MAX_TERMS * 36  # of a linear leaf: a column and four numbers a term
 _NODE_BYTES = 3 * NODE.itemsize  # while trees are joined: the record, its bytes, and the joined bytes
 _MAX_ROUNDS = 10_000  # rounds that are counted; users who request more usually stop the fit in another way
 _WITH_ROWS = ("codes", "gradients", "statistics", "rows")  # held by the workers of a cluster
@@ -73,6 +75,7 @@ class FitSize:
     n_evaluated: int = 0
     n_held_out: int = 0
     n_folds: int = 1
+    linear_leaves: bool = False  # the values of all rows are used, not only their codes
     n_rounds: int = 1
     is_copied: bool = False
     is_remote: bool = False
@@ -156,6 +159,8 @@ def estimate_gradient_boosting(
                  more; 24 B a thread
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
+    values       of linear leaves: 8 C (n + m), without those of a matrix of floats, and 8 C a row held out;
+                 288 bytes a leaf in the trees
 
     With folds, everything except the codes is multiplied by the number of folds; with target statistics, the
     codes too. Further entries:
@@ -184,6 +189,11 @@ def estimate_gradient_boosting(
     estimate = {
         name: bytes_ * (n_codes if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
     }
+    if size.linear_leaves:
+        n_copied = n + size.n_evaluated if size.is_copied else 0
+        n_held_out = n if size.n_folds > 1 else size.n_held_out
+        estimate["values"] = 8 * n_columns * (n_copied + n_held_out)
+        estimate["trees"] += size.n_counted_rounds * size.n_folds * n_outputs * n_leaves * _TERMS_BYTES
     if size.is_weighted:
         estimate["row factors"] = 32 * n
     if size.n_coded:

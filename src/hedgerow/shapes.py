@@ -201,6 +201,8 @@ def shape_functions(model: TreeModel, schema: Schema) -> ShapeFunctions:
     if not isinstance(model, TreeModel):
         raise TypeError(f"shape functions need a model of trees; got a {type(model).__name__}")
     forest, n_outputs = model.forest, len(model.start)
+    if forest.linear is not None:
+        raise ValueError("shape functions have steps, but the leaves are linear: set linear_leaves=False")
     sizes = np.diff(forest.starts)
     if np.any(sizes > _STUMP_NODES):
         tree = int(np.argmax(sizes > _STUMP_NODES))

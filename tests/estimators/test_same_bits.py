@@ -55,7 +55,7 @@ def test_threads_and_chunks_do_not_matter(name, recorded):
     assert (np.diff(forest.starts) > 8).all()  # more than stumps
 
 
-@pytest.mark.parametrize("name", ["log_loss", "missing and categories"])
+@pytest.mark.parametrize("name", ["log_loss", "missing and categories", "linear leaves"])
 def test_dtype_and_order_of_arrays_do_not_matter(name):
     model, (X, y, weight) = GRADIENT_BOOSTING[name]()
     twice = np.repeat(X, 2, axis=0)
@@ -116,7 +116,7 @@ def test_kind_of_data_frame_does_not_matter():
         assert array.tobytes() == arrays[name].tobytes(), name
 
 
-@pytest.mark.parametrize("name", ["multinomial", "missing and categories"])
+@pytest.mark.parametrize("name", ["multinomial", "missing and categories", "linear leaves"])
 def test_threads_do_not_matter_to_predictions(name):
     case = GRADIENT_BOOSTING[name]()
     model = from_bytes(trained(case))

@@ -289,6 +289,48 @@ def test_load_rejects_wrong_parameters_of_losses():
             from_bytes(changed(data, loss={"name": "huber", "parameters": {"alpha": alpha, "delta": delta}}))
 
 
+LINEAR = [
+    ("counts", lambda a: a[1:], "one per node"),
+    ("counts", lambda a: np.where(a > 0, 9, 0).astype(np.int32), "a leaf has 0 to 8 terms"),
+    ("counts", lambda a: -a, "a leaf has 0 to 8 terms"),
+    ("counts", put(0, 1), "only a leaf may have terms"),
+    ("counts", lambda a: a // 2, "their sum must be"),
+    ("column", put(0, 4), "a column number is out of range"),
+    ("column", put(0, -1), "a column number is out of range"),
+    ("column", lambda a: np.full_like(a, 3), "the columns of terms must be numeric"),
+    ("column", lambda a: a.astype(np.int64), "1 axes of int32"),
+    ("slope", longer, "one per term"),
+    ("slope", put(0, np.inf), "values must be finite"),
+    ("slope", put(0, 1e308), "the sum of the values of all trees is too large"),
+    ("mean", put(0, np.nan), "values must be finite"),
+    ("mean", put(0, 1e10), "a mean must be between"),
+    ("lower", put(0, -np.inf), "values must be finite"),
+    ("upper", put(0, -1e300), "a mean must be between"),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "message"), LINEAR)
+def test_load_rejects_wrong_linear_functions(name, edit, message):
+    data = valid_file("linear leaves")
+    arrays = unpack(data).arrays
+    with pytest.raises(ModelFileError, match=message):
+        from_bytes(changed(data, arrays={f"linear.{name}": edit(arrays[f"linear.{name}"])}))
+
+
+def test_only_gradient_boosting_may_have_linear_functions():
+    linear = {
+        name: array
+        for name, array in unpack(valid_file("linear leaves")).arrays.items()
+        if name.startswith("linear.")
+    }
+    for name in ("tree", "adaboost m1, three classes"):
+        with pytest.raises(ModelFileError, match="does not belong"):
+            from_bytes(changed(valid_file(name), arrays=linear))
+    some = {name: array for name, array in linear.items() if name != "linear.mean"}
+    with pytest.raises(ModelFileError, match=r"the array 'linear\.mean' is missing"):
+        from_bytes(changed(valid_file(GRADIENT), arrays=some))
+
+
 def test_load_rejects_splits_in_leaves():
     data = valid_file(GRADIENT)
     arrays = unpack(data).arrays

@@ -18,8 +18,9 @@ from hedgerow.forest import Forest
 from hedgerow.io import ModelFileError, save
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.io.parameters import LEFT_OUT
-from hedgerow.io.trees import BINS, FOREST, USER_EDGES
+from hedgerow.io.trees import BINS, FOREST, LINEAR, USER_EDGES
 from hedgerow.kernels.cpu.forest import add_predictions
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.losses import Huber
 from model_cases import changed, classifier, fitted, numbers, regressor, small
 
@@ -81,6 +82,7 @@ def test_seed_that_the_fit_used_is_stored():
         {"sampling": "gradient", "subsample": "auto"},
         {"sampling": "bayesian", "subsample": "auto"},
         {"max_categories_for_sets": 1, "categorical_features": [3]},
+        {"linear_leaves": True, "min_samples_leaf": 20, "subsample": 0.8},
         {"n_estimators": "auto", "tol": 0.1, "n_iter_no_change": 2},
     ],
     ids=lambda parameters: next(iter(parameters)),
@@ -151,8 +153,9 @@ def test_loaded_model_compiles_no_other_kernel():
 
 
 def test_layout_lists_every_array_of_bins_and_forest():
-    for kind, table in ((Bins, BINS), (Forest, FOREST)):
-        names = {field.name for field in fields(kind)} - {"sources"}  # written only if columns are repeated
+    optional = {"sources", "linear"}  # written only if columns are repeated, and if leaves are linear
+    for kind, table in ((Bins, BINS), (Forest, FOREST), (LinearTerms, LINEAR)):
+        names = {field.name for field in fields(kind)} - optional
         assert names == {field.attribute for field in table.values()}
 
 

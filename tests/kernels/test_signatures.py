@@ -177,6 +177,7 @@ PARAMETERS = [
     {"sampling": "bayesian", "n_folds": 2, "early_stopping": True},
     {"colsample_bytree": 0.5, "max_features": 0.5},
     {"drop_rate": 0.5},
+    {"linear_leaves": True, "subsample": 0.5},
     {"path_smooth": 2.0, "leaf_value_folds": 2},
     {"leaf_value_folds": 3, "subsample": 0.5, "n_folds": 2, "early_stopping": True},
     {"max_categories_for_sets": 2, "categorical_features": [0]},

@@ -64,7 +64,14 @@ def same_forests(one, other):
             array.tobytes() == second.forest.arrays()[name].tobytes()
             for name, array in first.forest.arrays().items()
         )
+        and linear_arrays(first.forest) == linear_arrays(second.forest)
     )
+
+
+def linear_arrays(forest):
+    """The bytes of the linear functions of leaves; none for constant ones."""
+    linear = forest.linear
+    return None if linear is None else {name: array.tobytes() for name, array in linear.arrays().items()}
 
 
 def paths(forest):

@@ -53,7 +53,7 @@ class Seed:
 DRAWN = {"n_estimators": 2, "random_state": 0}
 GRADIENT = (
     *("two classes", "three classes, categories, names", "huber", "constraints", "sampling", "symmetric"),
-    *("early stopping", "target statistics", "without trees"),
+    *("early stopping", "target statistics", "linear leaves", "without trees"),
 )
 CHECKPOINTED = (
     *("gradient", "gradient of numbers", "adaboost", "adaboost on a grid", "logitboost", "anyboost"),

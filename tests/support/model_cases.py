@@ -89,6 +89,7 @@ MODELS = {
     "early stopping": stopped,
     "folds": lambda: regressor(n_folds=2, subsample=0.5),
     "target statistics": lambda: coloured(max_categories_for_sets=3),
+    "linear leaves": lambda: coloured(linear_leaves=True),
     "without trees": without_trees,
 }
 

@@ -91,10 +91,10 @@ def heavy_tailed():
     return regressor(X, score + np.random.default_rng(3).standard_cauchy(N_ROWS))
 
 
-def missing_and_categories():
+def missing_and_categories(**parameters):
     X, score = holed()
     X[:, 5] = np.round(2 * X[:, 5])
-    return regressor(X, score + np.isnan(X[:, 0]), categorical_features=[3, 5])
+    return regressor(X, score + np.isnan(X[:, 0]), categorical_features=[3, 5], **parameters)
 
 
 def stopping(**parameters):
@@ -119,6 +119,7 @@ GRADIENT_BOOSTING = {
     "early stopping": stopping,
     "early stopping, weights": lambda: stopping(sample_weight=weights("real")),
     "missing and categories": missing_and_categories,
+    "linear leaves": lambda: missing_and_categories(linear_leaves=True),
     "whole weights": lambda: numeric(sample_weight=weights("whole")),
     "real weights": lambda: numeric(sample_weight=weights("real")),
     "heavy tails": heavy_tailed,

@@ -19,7 +19,7 @@ other machines. All backends return identical trees.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ from hedgerow.growing.deep import ForestTask
 from hedgerow.growing.grower import GrowthOptions, Weights
 from hedgerow.growing.weak_tree import LeafIds, WeakRules, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.losses import Loss
 from hedgerow.table.table import Dataset, Table
 from hedgerow.threads import Team
@@ -43,10 +44,14 @@ from hedgerow.voting import VotingTree
 
 @dataclass(frozen=True, eq=False)
 class TreeRound:
-    """The trees of a round, as node records: one per output; with folds, one per output and fold."""
+    """The trees of a round, as node records: one per output; with folds, one per output and fold.
+
+    `terms` are the linear functions of the leaves of every tree; none for constant leaves.
+    """
 
     trees: list[NDArray[np.void]]
     n_leaves: int
+    terms: Sequence[LinearTerms] = field(default=(), kw_only=True)
 
 
 class BoostingOptions(Protocol):
@@ -63,6 +68,7 @@ class BoostingOptions(Protocol):
     path_smooth: float
     leaf_value_folds: int | None
     estimator: Any
+    linear_l2: float | None
     seed: int
     n_threads: int
     validation_rows: RowNumbers | None

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow._typing import AnyFloats, Floats, Integers, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.leaf_values import LeafValueFolds
+from hedgerow.backends.linear_leaves import LinearGrower, LinearRows
 from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
@@ -72,7 +73,8 @@ class Scores(EvaluationRows):
 class TreeScores(Scores):
     """Rows whose scores are updated by trees.
 
-    `add_trees(trees, raw)` adds the leaf values of trees to scores.
+    `add_trees(trees, raw)` adds the leaf values of trees to scores. `linear` adds trees with linear leaves;
+    None if leaves are constant.
     """
 
     def __init__(
@@ -82,13 +84,17 @@ class TreeScores(Scores):
         weight: Floats | None,
         raw: Floats,
         add_trees: Callable[[Trees, Floats], None],
+        linear: LinearRows | None = None,
     ) -> None:
         super().__init__(loss, y, weight, raw)
-        self.add_trees = add_trees
+        self.add_trees, self.linear = add_trees, linear
 
     def update(self, fitted: TreeRound) -> None:
         """Add the trees of a round to the scores."""
-        self.add_trees(fitted.trees, self.raw)
+        if self.linear is None:
+            self.add_trees(fitted.trees, self.raw)
+        else:
+            self.linear.add_round(fitted, self.raw)
 
 
 class Grower(Protocol):
@@ -125,7 +131,7 @@ class TrainingScores(TreeScores):
         grower: Grower,
         set_splits: SetSplits | None = None,
     ) -> None:
-        super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees)
+        super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees, rows.linear)
         self._fit, self.validation, self._grower = fit, validation, grower
         self._set_splits = set_splits
         self.allocate_gradients(fit.team, newton=fit.options.newton)
@@ -168,7 +174,10 @@ class TrainingScores(TreeScores):
             if n_outputs > 1 and (self._fit.options.subsample >= 1.0 or self._folds is not None):
                 tree.rows = tree.rows.copy()  # for `update`; the grower reuses its array for the next output
             self._grown.append(tree)
-        return TreeRound([tree.nodes for tree in self._grown], sum(len(tree.leaves) for tree in self._grown))
+        rate = self._fit.options.rate(iteration)
+        terms = [tree.terms.scaled(rate) for tree in self._grown if tree.terms is not None]
+        n_leaves = sum(len(tree.leaves) for tree in self._grown)
+        return TreeRound([tree.nodes for tree in self._grown], n_leaves, terms=terms)
 
     def _line_search(
         self, tree: GrownTree, output: int, factors: Floats | None, fold: int | None = None
@@ -226,15 +235,15 @@ class TrainingScores(TreeScores):
         return values[tree.leaves]
 
     def update(self, fitted: TreeRound) -> None:
-        """Add the trees of a round to the scores, leaf by leaf if they were grown on all rows.
+        """Add the trees of a round to the scores, leaf by leaf if they are constant and grown on all rows.
 
         No tree is grown on validation rows, but their gradients share the scale of the integer statistics:
         their scores must be up to date here too.
         """
         chosen, validation = self._fit.options.validation_rows, self.validation
-        if self._fit.options.subsample < 1.0:
+        if self._fit.options.subsample < 1.0 or self.linear is not None:
             if self._folds is None:
-                self.add_trees(fitted.trees, self.raw)
+                super().update(fitted)
             else:
                 self._add_with_folds(fitted)
             if validation is not None:
@@ -289,40 +298,60 @@ class CpuBackend:
         """Encode the training rows and compute their first scores."""
         first = fits[0]
         codes = first.bins.encode(train.table, first.team, for_growing=first.statistics is None)
-        return [self._training_scores(fit, train, codes) for fit in fits]
+        values = _values_of(first, train)
+        return [self._training_scores(fit, train, codes, values) for fit in fits]
 
-    def _training_scores(self, fit: TreeFit, train: Dataset, codes: BinnedTable) -> TrainingScores:
+    def _training_scores(
+        self, fit: TreeFit, train: Dataset, codes: BinnedTable, values: AnyFloats | None
+    ) -> TrainingScores:
         set_splits = None
         if fit.statistics is not None:
             codes, set_splits = fit.statistics.encode(
                 codes.codes.by_column, fit.bins, fit.weights, fit.options.seed, fit.team
             )
-        rows = _tree_scores(fit, train, fit.loss_weight, codes, by_codes=set_splits is not None)
+        rows = _tree_scores(fit, train, fit.loss_weight, codes, values, by_codes=set_splits is not None)
         chosen, validation = fit.options.validation_rows, None
         if chosen is not None:
             weight = None if train.sample_weight is None else train.sample_weight[chosen]
-            add_trees = _make_add_trees(codes.take(chosen), fit.team)
+            own_codes = codes.take(chosen)
+            linear = None if values is None else LinearRows(own_codes, values[chosen], fit.team)
             raw = np.ascontiguousarray(rows.raw[:, chosen])
-            validation = TreeScores(rows.loss, train.y[chosen], weight, raw, add_trees)
-        grower = TreeGrower(codes, fit.options.growth, fit.team)
+            add_trees = _make_add_trees(own_codes, fit.team)
+            validation = TreeScores(rows.loss, train.y[chosen], weight, raw, add_trees, linear)
+        trees = TreeGrower(codes, fit.options.growth, fit.team)
+        grower: Grower = trees if values is None else LinearGrower(trees, fit, values)
         return TrainingScores(fit, rows, validation, grower, set_splits)
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> TreeScores:
         """Encode an evaluation set and compute its first scores."""
         codes = fit.bins.encode(rows.table, fit.team, for_growing=False)
-        return _tree_scores(fit, rows, rows.sample_weight, codes)
+        return _tree_scores(fit, rows, rows.sample_weight, codes, _values_of(fit, rows))
+
+
+def _values_of(fit: TreeFit, rows: Dataset) -> AnyFloats | None:
+    """Return the values of all rows if leaves are linear; a view of a matrix of floats."""
+    return None if fit.options.linear_l2 is None else rows.table.block(0, rows.table.n_rows)
 
 
 def _tree_scores(
-    fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable, *, by_codes: bool = False
+    fit: TreeFit,
+    rows: Dataset,
+    weight: Floats | None,
+    codes: BinnedTable,
+    values: AnyFloats | None,
+    *,
+    by_codes: bool = False,
 ) -> TreeScores:
     raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
-    if fit.previous is not None and by_codes:
+    linear = None if values is None else LinearRows(codes, values, fit.team)
+    if fit.previous is not None and by_codes and linear is not None:
+        linear.add_forest(fit.previous.forest, raw)
+    elif fit.previous is not None and by_codes:
         for tree, output in enumerate(fit.previous.forest.output.tolist()):
             fit.previous.forest.add_coded_scores(codes, tree, raw[output], fit.team)
     elif fit.previous is not None:
         raw = fit.previous.scores(rows.table, fit.team.n_threads)
-    return TreeScores(fit.options.loss, rows.y, weight, raw, _make_add_trees(codes, fit.team))
+    return TreeScores(fit.options.loss, rows.y, weight, raw, _make_add_trees(codes, fit.team), linear)
 
 
 def _make_add_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], None]:

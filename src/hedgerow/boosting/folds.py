@@ -208,7 +208,8 @@ class FoldTrainingRows(EvaluationRows):
         trees = [nodes.copy() for fitted in self._fitted for nodes in fitted.trees]
         for nodes in trees:
             nodes["value"] /= len(models)
-        return TreeRound(trees, sum(fitted.n_leaves for fitted in self._fitted))
+        terms = [own.scaled(1.0 / len(models)) for fitted in self._fitted for own in fitted.terms]
+        return TreeRound(trees, sum(fitted.n_leaves for fitted in self._fitted), terms=terms)
 
     def update(self, fitted: TreeRound) -> None:
         """Add the trees of the round to the scores of their models, and compute their losses."""

@@ -60,6 +60,7 @@ class GradientBoostingOptions(FitOptions):
     path_smooth: float = 0.0  # pulls the value of a node towards its parent's, see `smooth_values`
     leaf_value_folds: int | None = None  # of the rows of a round, see hedgerow.backends.leaf_values
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
+    linear_l2: float | None = None  # penalty of the linear functions of leaves; None for constant leaves
 
     def rate(self, iteration: int) -> float:
         """Return the learning rate of a round, by products, which are the same on all machines."""
@@ -142,7 +143,9 @@ def _require_memory(
     )
     central = size.is_remote and is_central(options)
     weighted = options.sampling != "uniform" and (central or not size.is_remote)
-    size = replace(size, is_central=central, is_weighted=weighted)
+    size = replace(
+        size, is_central=central, is_weighted=weighted, linear_leaves=options.linear_l2 is not None
+    )
     if options.target_options is not None:
         n_coded = len(options.target_options.columns)
         size = replace(size, n_columns=size.n_columns + n_coded * (n_outputs - 1), n_coded=n_coded)
@@ -312,5 +315,6 @@ class _TreeEnsemble:
     def _forest(self) -> Forest:
         n_outputs = self._options.loss.n_outputs
         trees = [tree for done in self._rounds for tree in done.trees]
-        forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))])
+        terms = [own for done in self._rounds for own in done.terms]
+        forest = Forest.of(trees, [number % n_outputs for number in range(len(trees))], terms)
         return Forest.join(self._previous.forest, forest) if self._previous else forest

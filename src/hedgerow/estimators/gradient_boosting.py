@@ -59,6 +59,8 @@ _ALLOWED: dict[str, Allowed] = {
     **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), number(0)),
     "l1_regularization": number(0),
     "l2_regularization": number(0) | _AUTO,
+    "linear_leaves": flag(),
+    "linear_l2": number(0),
     "monotonic_cst": parameters.directions() | none(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | none(),
     "max_bins": integer(2, 255),
@@ -98,7 +100,13 @@ class GradientBoostingBase(BoostingBase):
             )
 
     def _check_target(self, y: Floats, target: Target) -> None:
-        self._make_loss(target.n_classes).check_target(y)
+        loss = self._make_loss(target.n_classes)
+        if self.linear_leaves and loss.requires_line_search:
+            raise ValueError(
+                f"linear_leaves=True is not allowed with loss={self.loss!r}, whose leaf values are found by "
+                "a line search: it must be False"
+            )
+        loss.check_target(y)
 
     def _previous(self) -> TreeModel | MemberModel | None:
         if not self._is_warm_start():
@@ -116,6 +124,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"n_folds={self.n_folds} cannot continue a model of {n_folds} folds; with warm_start=True it "
                 "must stay the same"
+            )
+        if isinstance(model, TreeModel) and model.forest.linear is not None and not self.linear_leaves:
+            raise ValueError(
+                f"linear_leaves={self.linear_leaves} cannot continue a model of linear leaves; with "
+                "warm_start=True it must stay True"
             )
         if (
             self.max_categories_for_sets != AUTO
@@ -141,7 +154,9 @@ class GradientBoostingBase(BoostingBase):
         self._check_dropping()
         self._check_leaf_value_folds()
         self._check_symmetric_size()
-        return super()._input_options()
+        self._check_linear_leaves()
+        options = super()._input_options()
+        return replace(options, in_memory="linear_leaves=True") if self.linear_leaves else options
 
     def _check_sampling(self) -> None:
         """Raise ValueError for parameters that exclude the way of sampling."""
@@ -168,6 +183,28 @@ class GradientBoostingBase(BoostingBase):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not allowed with drop_rate={self.drop_rate}, which "
                     f"changes earlier trees: it must be {allowed}"
+                )
+
+    def _check_linear_leaves(self) -> None:
+        """Raise ValueError for parameters that need constant leaves."""
+        if not self.linear_leaves:
+            return
+        for name, is_refused, reason, allowed in (
+            ("estimator", self.estimator is not None, "only trees have leaves", "None"),
+            ("newton", not self.newton, "linear functions need hessians", "True"),
+            ("drop_rate", bool(self.drop_rate), "dropped rounds need constant leaves", "0"),
+            ("max_leaf_step", self.max_leaf_step is not None, "it bounds constant leaves", "None"),
+            (
+                "leaf_value_folds",
+                self.leaf_value_folds is not None,
+                "functions are of all rows",
+                "None",
+            ),
+        ):
+            if is_refused:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not allowed with linear_leaves=True: {reason}; it "
+                    f"must be {allowed}"
                 )
 
     def _check_leaf_value_folds(self) -> None:
@@ -242,6 +279,7 @@ class GradientBoostingBase(BoostingBase):
             drop_rate=float(self.drop_rate),
             max_drop=None if self.max_drop is None else int(self.max_drop),
             target_options=self._target_options(data, sizes.max_categories_for_sets),
+            linear_l2=float(self.linear_l2) if self.linear_leaves else None,
             n_folds=int(sizes.n_folds or 1),
             folds=self._draw_folds(data, loss, sizes.n_folds),
             evaluates_folds=not data.evaluation_sets,
@@ -280,6 +318,11 @@ class GradientBoostingBase(BoostingBase):
             raise ValueError(
                 f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: "
                 "their probabilities depend on each other; it must be None or all 0"
+            )
+        if monotonic.size and self.linear_leaves:
+            raise ValueError(
+                f"monotonic_cst={self.monotonic_cst!r} is not allowed with linear_leaves=True: a leaf may "
+                "have any slope; it must be None or all 0"
             )
         symmetric, max_leaf_nodes, max_depth = False, self.max_leaf_nodes, self.max_depth
         if self.growth_policy == "symmetric":
@@ -406,6 +449,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     l1_regularization, l2_regularization : float (l2: or "auto")
         Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
         influence the choice of splits.
+    linear_leaves : bool
+        Leaves hold linear functions instead of constants; see Notes. Needs rows in memory, and excludes
+        `monotonic_cst`, `drop_rate`, `max_leaf_step`, `newton=False`, other estimators, and losses with a
+        line search.
+    linear_l2 : float
+        Penalty of the slopes of linear leaves, per standard deviation of the column in the leaf; compared to
+        the sum of hessians of the leaf, as `l2_regularization`.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample, colsample_bytree, max_features : float or "auto"
@@ -511,6 +561,13 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     not follow from the trees, and neither is `drop_rate`. As with `subsample`, a whole weight is not the same
     as copies of the row, which may have different folds.
 
+    With `linear_leaves`, trees are grown as without. Then each leaf gets a linear function of up to eight
+    numeric columns, the deepest ones of its path, one for every five rows at most: its constant value, plus
+    slopes times the columns less their means in the leaf (Shi, Li and Li 2019). The slopes minimise the
+    same objective as the values, ``sum(g * f + h * f**2 / 2)``, plus ``linear_l2 / 2`` times the sum of
+    squares of the slopes of standardised columns. Values beyond the range of the training rows in the leaf
+    count as the end of the range, missing ones as the mean. `apply` and importances are those of the splits.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -544,6 +601,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
+        linear_leaves: bool = False,
+        linear_l2: float = 10.0,
         max_bins: int = 255,
         sampling: str = "uniform",
         subsample: float | str = "auto",
@@ -608,6 +667,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         As in `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, min_split_gain
         As in `GradientBoostingClassifier`.
+    linear_leaves, linear_l2
+        As in `GradientBoostingClassifier`.
     max_bins, sampling, subsample, bagging_temperature, colsample_bytree, max_features
         As in `GradientBoostingClassifier`.
     random_strength, n_folds
@@ -661,6 +722,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         min_split_gain: float = 0.0,
         l1_regularization: float = 0.0,
         l2_regularization: float | str = "auto",
+        linear_leaves: bool = False,
+        linear_l2: float = 10.0,
         max_bins: int = 255,
         sampling: str = "uniform",
         subsample: float | str = "auto",

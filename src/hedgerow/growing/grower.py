@@ -37,6 +37,7 @@ from hedgerow.kernels.cpu.records import (
     Workspace,
 )
 from hedgerow.kernels.cpu.symmetric import grow_symmetric
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.threads import Team
 
 NOT_FINITE = "the loss returned a gradient or hessian that is not finite, or a hessian < 0"
@@ -315,6 +316,7 @@ class GrownTree:
     `leaves` are the node numbers of the leaves from left to right; the rows of leaf l are
     rows[starts[l]:starts[l + 1]]. `value_nodes` (nodes,) are the nodes whose rows give each node its value:
     in a symmetric tree a node of too few rows has the value of one above it. None if each has its own.
+    `terms` are the linear functions of the leaves, in the order of the nodes; None for constant leaves.
     """
 
     nodes: NDArray[np.void]
@@ -322,6 +324,7 @@ class GrownTree:
     rows: RowNumbers
     starts: Integers
     value_nodes: Integers | None = None
+    terms: LinearTerms | None = None
 
     @classmethod
     def of(

@@ -73,7 +73,7 @@ def write_gradient_boosting(model: Any, writer: Writer) -> None:
         write_members(writer, fitted.members, MemberSpec.of(model.schema_))
         writer.entries["steps"] = sections.write_numbers(fitted.steps)
     else:
-        write_trees(writer, fitted, model.schema_, model.loss_.n_outputs, statistics=True)
+        write_trees(writer, fitted, model.schema_, model.loss_.n_outputs, is_gradient=True)
         if fitted.fold_starts is not None:
             writer.entries["fold_scores"] = fitted.fold_starts.tolist()
     if is_classifier(model):
@@ -101,7 +101,7 @@ def _read_gradient_rounds(
     reader: Reader, schema: Schema, start: Floats, n_outputs: int
 ) -> TreeModel | MemberModel:
     if "members" not in reader.entries:
-        return _read_folds(reader, read_trees(reader, schema, start, n_outputs, statistics=True))
+        return _read_folds(reader, read_trees(reader, schema, start, n_outputs, is_gradient=True))
     require("initial_scores", len(start) == n_outputs, f"{n_outputs} scores are required")
     require("initial_scores", np.isfinite(start), "the scores must be finite")
     members = read_members(reader, n_outputs, MemberSpec.of(schema))

@@ -26,7 +26,9 @@ from hedgerow.kernels.cpu.forest import (
     MISSING_RIGHT,
     THRESHOLD_SHIFT,
 )
+from hedgerow.kernels.cpu.linear import MAX_TERMS
 from hedgerow.kernels.cpu.votes import LEAF
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.table import Schema
 from hedgerow.voting import VoteForest
 
@@ -43,18 +45,23 @@ _COLUMN_RANGE = "a column number is out of range"
 
 
 def check_model(
-    model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS, statistics: bool = False
+    model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS, is_gradient: bool = False
 ) -> None:
-    """Check everything that the kernels rely on; `statistics` allows columns coded by target statistics."""
+    """Check everything that the kernels rely on.
+
+    `is_gradient` allows what only gradient boosting has: columns coded by target statistics, linear leaves.
+    """
     require("initial_scores", len(model.start) == n_outputs, f"{n_outputs} scores are required")
     require("initial_scores", np.isfinite(model.start), "the scores must be finite")
-    _check_sources(model.bins, schema, n_outputs if statistics else 1)
-    _check_columns(model.bins, _coded_categories(model.bins, schema), max_bins, statistics=statistics)
+    _check_sources(model.bins, schema, n_outputs if is_gradient else 1)
+    _check_columns(model.bins, _coded_categories(model.bins, schema), max_bins, statistics=is_gradient)
     _check_trees(model.forest, n_outputs)
     _check_splits(model.forest, model.bins)
+    if model.forest.linear is not None:
+        _check_linear(model.forest.linear, model.forest, schema)
     # Each value is finite. Sums must be finite too, also after a factor is applied to compute probabilities.
     if model.n_rounds:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             largest = model.max_scores[-1]
         require("forest.value", largest < _MAX_SCORE, "the sum of the values of all trees is too large")
 
@@ -175,6 +182,24 @@ def _check_splits(forest: Forest, bins: Bins) -> None:
     require("forest.gain", np.where(inner, forest.gain >= 0, forest.gain == 0), "gains must be positive")
     require("forest.value", np.isfinite(forest.value), "values must be finite")
     require("forest.count", forest.count >= 0, "counts must not be negative")
+
+
+def _check_linear(linear: LinearTerms, forest: Forest, schema: Schema) -> None:
+    """Check the linear functions of the leaves: of numeric columns of the table, and bounded."""
+    counts, n_nodes, n_terms = linear.counts, len(forest.left), len(linear.column)
+    require("linear.counts", len(counts) == n_nodes, f"{n_nodes} entries are required, one per node")
+    require("linear.counts", (counts >= 0) & (counts <= MAX_TERMS), f"a leaf has 0 to {MAX_TERMS} terms")
+    require("linear.counts", (counts == 0) | (forest.left == 0), "only a leaf may have terms")
+    require("linear.counts", int(counts.sum(dtype=np.int64)) == n_terms, f"their sum must be {n_terms}")
+    require("linear.column", (linear.column >= 0) & (linear.column < schema.n_columns), _COLUMN_RANGE)
+    numeric = np.array([values is None for values in schema.categories])
+    require("linear.column", numeric[linear.column], "the columns of terms must be numeric")
+    for name in ("slope", "mean", "lower", "upper"):
+        values = getattr(linear, name)
+        require(f"linear.{name}", len(values) == n_terms, f"{n_terms} entries are required, one per term")
+        require(f"linear.{name}", np.isfinite(values), "values must be finite")
+    ordered = (linear.lower <= linear.mean) & (linear.mean <= linear.upper)
+    require("linear.mean", ordered, "a mean must be between the lower and the upper bound")
 
 
 def check_copies(forest: Forest, n_outputs: int) -> None:

@@ -15,6 +15,7 @@ from hedgerow.binning import Bins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import check_model
 from hedgerow.io.reader import ArrayField, Reader, Writer, require
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.table import Schema
 
 BINS = {
@@ -38,6 +39,14 @@ FOREST = {  # trees whose values are added
     "forest.gain": ArrayField("gain", np.float64),
     "forest.count": ArrayField("count", np.int64),
     "forest.sets": ArrayField("sets", np.uint64, 2),
+}
+LINEAR = {  # only if leaves have linear functions
+    "linear.counts": ArrayField("counts", np.int32),
+    "linear.column": ArrayField("column", np.int32),
+    "linear.slope": ArrayField("slope", np.float64),
+    "linear.mean": ArrayField("mean", np.float64),
+    "linear.lower": ArrayField("lower", np.float64),
+    "linear.upper": ArrayField("upper", np.float64),
 }
 _SHARED_FIELDS = {name: field for name, field in FOREST.items() if field.attribute not in ("output", "value")}
 
@@ -64,12 +73,14 @@ def write_trees(
     n_outputs: int,
     *,
     max_bins: int = MAX_BINS,
-    statistics: bool = False,
+    is_gradient: bool = False,
 ) -> None:
-    """Check and write the bins and the forest; `statistics`: columns may be coded by target statistics."""
-    check_model(model, schema, n_outputs, max_bins=max_bins, statistics=statistics)
+    """Check and write the bins and the forest; `is_gradient`: of gradient boosting, see `check_model`."""
+    check_model(model, schema, n_outputs, max_bins=max_bins, is_gradient=is_gradient)
     write_bins(writer, model.bins)
     writer.put_fields(FOREST, model.forest)
+    if model.forest.linear is not None:
+        writer.put_fields(LINEAR, model.forest.linear)
 
 
 def read_trees(
@@ -79,11 +90,14 @@ def read_trees(
     n_outputs: int,
     *,
     max_bins: int = MAX_BINS,
-    statistics: bool = False,
+    is_gradient: bool = False,
 ) -> TreeModel:
-    """Read and check the bins and the forest; `statistics` as above."""
-    model = TreeModel(start, read_bins(reader), Forest(**reader.fields(FOREST)))
-    check_model(model, schema, n_outputs, max_bins=max_bins, statistics=statistics)
+    """Read and check the bins and the forest; `is_gradient` as above."""
+    linear = None
+    if is_gradient and reader.prefix + "linear.counts" in reader.arrays:
+        linear = LinearTerms(**reader.fields(LINEAR))
+    model = TreeModel(start, read_bins(reader), Forest(**reader.fields(FOREST), linear=linear))
+    check_model(model, schema, n_outputs, max_bins=max_bins, is_gradient=is_gradient)
     return model
 
 
@@ -105,7 +119,7 @@ def read_tree(reader: Reader, estimator: Any, schema: Schema, classes: Any) -> N
     values, shared = reader.array("forest.value", np.float64, 2), reader.fields(_SHARED_FIELDS)
     require("forest.starts", len(shared["starts"]) == 2, "there must be one tree")
     require("forest.value", len(values) == n_outputs, f"values of {n_outputs} outputs are required")
-    first = Forest(**shared, output=np.zeros(1, np.int32), value=values[0].copy())
+    first = Forest(**shared, output=np.zeros(1, np.int32), value=values[0].copy(), linear=None)
     bins = read_bins(reader)
     check_model(TreeModel(np.zeros(1), bins, first), schema, 1, max_bins=MAX_WIDE_BINS)
     require("forest.value", np.isfinite(values), "values must be finite")
@@ -125,4 +139,4 @@ def _copies(first: Forest, values: Floats) -> Forest:
     arrays["value"] = values.ravel()
     numbers = arrays["set_number"]
     arrays["set_number"] = np.where(numbers < 0, -1, numbers + shift).astype(np.int32)
-    return Forest(**arrays, sets=np.tile(first.sets, (n, 1)))
+    return Forest(**arrays, sets=np.tile(first.sets, (n, 1)), linear=None)

@@ -166,4 +166,4 @@ def is_sum_of_stumps(model: object) -> bool:
     trees = getattr(model, "model_", None)
     if not hasattr(model, "shape_functions") or not isinstance(trees, TreeModel):
         return False
-    return bool(np.all(np.diff(trees.forest.starts) <= _STUMP_NODES))
+    return trees.forest.linear is None and bool(np.all(np.diff(trees.forest.starts) <= _STUMP_NODES))

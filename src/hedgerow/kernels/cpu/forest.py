@@ -29,8 +29,8 @@ from hedgerow.kernels.cpu.records import SET_WORDS
 (lowest_bit,) = intrinsics("intrinsics", "lowest_bit")
 TOP_LEAVES = 32  # one bit each
 _TOP_NODES = 2 * TOP_LEAVES - 1
-_ROWS_PER_BLOCK = 256
-_FEW_ROWS = 8
+ROWS_PER_BLOCK = 256
+FEW_ROWS = 8
 
 # A node is one machine word, so that a step is one load: left child, column, threshold, kind.
 CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT = 36, 18, 2
@@ -145,7 +145,7 @@ def _kind(word):
 
 
 @kernel
-def _traverse(packed_nodes, set_number, sets, codes, at, n, n_steps):
+def traverse(packed_nodes, set_number, sets, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
     for _ in range(n_steps):
         if sets.shape[0] == 0:
@@ -218,9 +218,29 @@ def _number_leaves(trees, tree, thresholds, values, codes, bits, n):
 
 
 @kernel
-def _encode(rows, bins, codes):
+def encode_block(rows, bins, codes):
+    """Write the codes (columns, rows) of some rows."""
     none = np.empty((0, 0), np.uint16)
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
+
+
+@kernel
+def find_block_leaves(trees, tree, thresholds, values, codes, bits, at, n, few):
+    """at[:n] = for every row of a block its leaf in a tree; bits : scratch."""
+    if few:
+        at[:n] = trees.starts[tree]
+        n_steps = trees.depth[tree]
+    elif trees.n_levels[tree]:
+        first_leaf = _number_leaves(trees, tree, thresholds, values, codes, bits, n)
+        for i in range(n):
+            at[i] = first_leaf + np.int64(bits[i])
+        n_steps = np.int64(0)
+    else:
+        _mask(trees, tree, thresholds, values, codes, bits, n)
+        for i in range(n):
+            at[i] = trees.entry[tree, lowest_bit(bits[i])]
+        n_steps = trees.depth_below[tree]
+    traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, n_steps)
 
 
 @kernel
@@ -231,36 +251,23 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
     out : float64 (outputs, n), filled from first_row.
     """
     n_rows, n_columns = block.shape
-    width = min(_ROWS_PER_BLOCK, n_rows)
-    few = n_rows <= _FEW_ROWS
+    width = min(ROWS_PER_BLOCK, n_rows)
+    few = n_rows <= FEW_ROWS
     coded = few or trees.uses_codes[0]
     values = np.empty((n_columns, width), block.dtype)
     codes = np.empty((n_columns, width), np.uint16)
     at = np.empty(width, np.int64)
     bits = np.empty(width, np.uint32)
-    for top in range(0, n_rows, _ROWS_PER_BLOCK):
-        n = min(_ROWS_PER_BLOCK, n_rows - top)
+    for top in range(0, n_rows, ROWS_PER_BLOCK):
+        n = min(ROWS_PER_BLOCK, n_rows - top)
         if coded:
-            _encode(block[top : top + n], bins, codes)
+            encode_block(block[top : top + n], bins, codes)
         if not few:
             for i in range(n):
                 for column in range(n_columns):
                     values[column, i] = block[top + i, column]
         for tree in range(chosen[0], chosen[1]):
-            if few:
-                at[:n] = trees.starts[tree]
-                n_steps = trees.depth[tree]
-            elif trees.n_levels[tree]:
-                first_leaf = _number_leaves(trees, tree, thresholds, values, codes, bits, n)
-                for i in range(n):
-                    at[i] = first_leaf + np.int64(bits[i])
-                n_steps = 0
-            else:
-                _mask(trees, tree, thresholds, values, codes, bits, n)
-                for i in range(n):
-                    at[i] = trees.entry[tree, lowest_bit(bits[i])]
-                n_steps = trees.depth_below[tree]
-            _traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, n_steps)
+            find_block_leaves(trees, tree, thresholds, values, codes, bits, at, n, few)
             target = out[trees.output[tree], first_row + top : first_row + top + n]
             for i in range(n):
                 target[i] += trees.value[at[i]]
@@ -270,14 +277,14 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
 def find_leaves(block, bins, trees, out, first_row):
     """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows, n_columns = block.shape
-    codes = np.empty((n_columns, min(_ROWS_PER_BLOCK, n_rows)), np.uint16)
-    at = np.empty(_ROWS_PER_BLOCK, np.int64)
-    for top in range(0, n_rows, _ROWS_PER_BLOCK):
-        n = min(_ROWS_PER_BLOCK, n_rows - top)
-        _encode(block[top : top + n], bins, codes)
+    codes = np.empty((n_columns, min(ROWS_PER_BLOCK, n_rows)), np.uint16)
+    at = np.empty(ROWS_PER_BLOCK, np.int64)
+    for top in range(0, n_rows, ROWS_PER_BLOCK):
+        n = min(ROWS_PER_BLOCK, n_rows - top)
+        encode_block(block[top : top + n], bins, codes)
         for tree in range(out.shape[1]):
             at[:n] = trees.starts[tree]
-            _traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, trees.depth[tree])
+            traverse(trees.packed_nodes, trees.set_number, trees.sets, codes, at, n, trees.depth[tree])
             for i in range(n):
                 out[first_row + top + i, tree] = at[i] - trees.starts[tree]
 
@@ -285,11 +292,11 @@ def find_leaves(block, bins, trees, out, first_row):
 @kernel
 def add_coded(codes, trees, tree, start, stop, out):
     """out[row] += value of one tree, for codes by column."""
-    at = np.empty(_ROWS_PER_BLOCK, np.int64)
-    for top in range(start, stop, _ROWS_PER_BLOCK):
-        n = min(_ROWS_PER_BLOCK, stop - top)
+    at = np.empty(ROWS_PER_BLOCK, np.int64)
+    for top in range(start, stop, ROWS_PER_BLOCK):
+        n = min(ROWS_PER_BLOCK, stop - top)
         at[:n] = trees.starts[tree]
-        _traverse(
+        traverse(
             trees.packed_nodes,
             trees.set_number,
             trees.sets,
@@ -339,10 +346,10 @@ def add_tree(codes, nodes, scores, start, stop):
         if set_number[number] >= 0:
             for word in range(SET_WORDS):
                 sets[set_number[number], word] = nodes[number].split.goes_left[word]
-    at = np.empty(_ROWS_PER_BLOCK, np.int64)
-    for top in range(start, stop, _ROWS_PER_BLOCK):
-        n = min(_ROWS_PER_BLOCK, stop - top)
+    at = np.empty(ROWS_PER_BLOCK, np.int64)
+    for top in range(start, stop, ROWS_PER_BLOCK):
+        n = min(ROWS_PER_BLOCK, stop - top)
         at[:n] = 0
-        _traverse(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
+        traverse(packed, set_number, sets, codes[:, top : top + n], at, n, depth)
         for i in range(n):
             scores[top + i] += nodes[at[i]].value

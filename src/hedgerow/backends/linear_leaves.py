@@ -1,0 +1,116 @@
+"""Linear functions in the leaves of trees grown with constant ones (Shi, Li and Li 2019).
+
+A leaf adds to its value a linear function of the numeric columns on its path, fitted by one Newton step with
+a ridge on standardised columns; see `hedgerow.kernels.cpu.linear`. The function is 0 at the means of the
+columns in the leaf, weighted by hessians: there the constant value is the best one, with its own penalties.
+Values beyond those of the rows in the leaf count as the nearest of these, missing ones as the mean.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow._typing import AnyFloats, Floats, Integers, RowNumbers
+from hedgerow.backends.base import TreeFit, TreeRound
+from hedgerow.binning import BinnedTable
+from hedgerow.forest import Forest
+from hedgerow.growing.grower import GrownTree, RowStatistics, TreeGrower
+from hedgerow.kernels.cpu.linear import (
+    MAX_TERMS,
+    LeafRows,
+    LeafTerms,
+    LinearRules,
+    add_linear_coded,
+    fit_leaves,
+)
+from hedgerow.linear_terms import LinearTerms
+from hedgerow.threads import Team
+
+_ROWS_PER_TERM = 5  # a leaf of fewer rows for each column has fewer columns
+_VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
+
+
+class LinearGrower:
+    """Grows trees and fits the linear functions of their leaves.
+
+    Parameters
+    ----------
+    grower : TreeGrower
+    fit : TreeFit
+        With `linear_l2`.
+    values : float (rows, columns)
+        All rows of the table.
+    """
+
+    def __init__(self, grower: TreeGrower, fit: TreeFit, values: AnyFloats) -> None:
+        self._grower, self._values, self._team = grower, values, fit.team
+        self._l2 = float(fit.options.linear_l2 or 0.0)
+        self._usable = (fit.bins.categorical == 0).astype(np.uint8)
+
+    def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
+        """Grow one tree with linear leaves."""
+        grown = self._grower.grow(statistics, rows, tree)
+        unit = statistics.gradient_unit / statistics.hessian_unit
+        rules = LinearRules(self._usable, self._l2 / statistics.hessian_unit, unit, _ROWS_PER_TERM)
+        terms = _allocate(len(grown.leaves))
+        leaf_rows = LeafRows(grown.nodes, grown.leaves, grown.rows, grown.starts)
+        n_values = len(grown.rows) * min(MAX_TERMS, self._values.shape[1])
+        n_threads = max(1, min(self._team.n_threads, n_values // _VALUES_PER_THREAD))
+        self._team.together(
+            lambda thread: fit_leaves(
+                self._values, leaf_rows, statistics.statistics, rules, terms, thread, n_threads
+            ),
+            n_threads,
+        )
+        if grown.value_nodes is not None:  # small leaves of symmetric trees
+            terms.counts[grown.value_nodes[grown.leaves] != grown.leaves] = 0
+        grown.terms = _by_node(terms, grown.leaves, len(grown.nodes))
+        return grown
+
+
+def _allocate(n_leaves: int) -> LeafTerms:
+    shape = (n_leaves, MAX_TERMS)
+    return LeafTerms(
+        np.zeros(n_leaves, np.int32),
+        np.zeros(shape, np.int32),
+        *(np.zeros(shape) for _ in range(4)),
+    )
+
+
+def _by_node(terms: LeafTerms, leaves: Integers, n_nodes: int) -> LinearTerms:
+    """Return the terms in the order of the nodes."""
+    counts = np.zeros(n_nodes, np.int32)
+    counts[leaves] = terms.counts
+    order = np.argsort(leaves)
+    used = np.arange(MAX_TERMS) < terms.counts[order][:, np.newaxis]
+    numbers = [array[order][used] for array in (terms.slope, terms.mean, terms.lower, terms.upper)]
+    return LinearTerms(counts, terms.column[order][used], *numbers)
+
+
+class LinearRows:
+    """Rows with codes and values, to which trees with linear leaves are added.
+
+    Parameters
+    ----------
+    codes : BinnedTable
+    values : float (rows, columns)
+    team : Team
+    """
+
+    def __init__(self, codes: BinnedTable, values: AnyFloats, team: Team) -> None:
+        self._codes, self._values, self._team = codes, values, team
+
+    def add_round(self, fitted: TreeRound, raw: Floats) -> None:
+        """Add the trees of a round to scores (outputs, rows)."""
+        outputs = [tree % len(raw) for tree in range(len(fitted.trees))]
+        self.add_forest(Forest.of(fitted.trees, outputs, fitted.terms), raw)
+
+    def add_forest(self, forest: Forest, raw: Floats) -> None:
+        """Add all trees of a forest to scores (outputs, rows)."""
+        by_column, trees, terms = self._codes.codes.by_column, forest.trees, forest.flat_terms
+        for tree, output in enumerate(forest.output.tolist()):
+
+            def add(start: int, stop: int, tree: int = tree, scores: Any = raw[output]) -> None:
+                add_linear_coded(by_column, self._values, trees, terms, tree, start, stop, scores)
+
+            self._team.over_rows(self._codes.n_rows, add)
