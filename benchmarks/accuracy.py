@@ -19,7 +19,7 @@ rank      1 for the lowest loss; mean over tables
 wins      the fraction of tables on which a library has a lower loss than CatBoost
 excess    log2 of the loss relative to the lowest on the table; mean over tables
 Elo       from all pairs of libraries and tables by the Bradley-Terry model, 1000 for the mean
-seconds   of all fits and predictions
+seconds   of the processor (all threads together) for all fits and predictions
 
 With `--baseline NAME` it prints instead log2 of the loss relative to that of one contender: the mean over
 tables with its standard error, for all tables, those of few and of many rows, of classes and of numbers.
@@ -91,13 +91,13 @@ def test_loss(model: Any, task: str, X_test: pd.DataFrame, y_test: Any) -> float
 def measure(name: str, case: Case, repeat: int) -> dict[str, float]:
     """Fit and evaluate one contender on one repeat."""
     X_train, X_test, y_train, y_test = split(case, repeat)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make_contender(name, case, repeat).fit(X_train, y_train)
-        fitted = time.perf_counter()
+        fitted = time.process_time()
         loss = test_loss(model, case.task, X_test, y_test)
-    return {"loss": loss, "fit": fitted - start, "predict": time.perf_counter() - fitted}
+    return {"loss": loss, "fit": fitted - start, "predict": time.process_time() - fitted}
 
 
 # --- runs

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.leaf_values import smooth_values
-from hedgerow.backends.sharded import is_central
+from hedgerow.backends.restorable_shards import is_central
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
