@@ -75,7 +75,7 @@ class Recorder:
 
 
 def test_a_call_that_arrives_after_a_later_one_is_refused():
-    actor = ShardActor([np.zeros((1, 2), np.uint8)], by_row=False, n_columns=1)
+    actor = ShardActor([np.zeros((1, 2), np.uint8)], layout=None)
     actor._shards = LocalShards([Recorder()], [(0, 2)])
     assert actor.run(Call("store", {0: [("a",)]}, number=1), 0).results == {0: [["a"]]}
     assert actor.run(Call("store", {0: [("c",)]}, number=3), 0).results == {0: [["a", "c"]]}

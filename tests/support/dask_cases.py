@@ -121,6 +121,7 @@ class SummingFactory:
     """Creates `SummingShard` objects."""
 
     by_row = True
+    layout = None
     row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> SummingShard:

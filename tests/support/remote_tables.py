@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 
 from hedgerow.bagging.raw_table import value_bits
-from hedgerow.binning import aligned_rows
-from hedgerow.growing.shards import LocalShards, ShardsLost
+from hedgerow.growing.shards import LocalShards, ShardsLost, layout_of
 from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable, TableScan
@@ -47,8 +46,9 @@ class ShardedTable(RemoteTable):
         def create(start, stop):
             mine = np.ascontiguousarray(codes[:, start:stop])
             if factory.by_row:
-                mine = aligned_rows(stop - start, bins.n_columns)
-                mine[:, : bins.n_columns] = codes[:, start:stop].T
+                layout = layout_of(factory, bins.n_columns)
+                mine = layout.allocate(stop - start)
+                layout.encode(bins, self.table.block(start, stop), mine, 0)
             own = {name: values[start:stop] for name, values in row_arrays.items()}
             return factory(mine, own, start)
 

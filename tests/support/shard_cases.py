@@ -27,9 +27,10 @@ RISING = np.array([1, 0, -1, 0, 0, 0], np.int8)
 
 SYMMETRIC = {"symmetric": True, "max_leaf_nodes": None, "max_depth": 5, "min_samples_leaf": 10}
 
-# Weights of random draws, rows drawn by gradients, dropped rounds, and target statistics
+# Weights of random draws, rows drawn by gradients, dropped rounds, linear leaves, and target statistics
 GRADIENT, BAYESIAN = {"sampling": "gradient", "subsample": 0.3}, {"sampling": "bayesian"}
 DROPPED = {"drop_rate": 0.5, "n_rounds": 6}
+LINEAR = {"linear_l2": 2.0}
 STATISTICS, OF_THREE = ({"target_options": TargetOptions((3,), 4.0, n)} for n in (0, 3))
 
 
@@ -116,6 +117,18 @@ CASES = {
     "statistics, absolute": (AbsoluteError, SIGNAL, SMOOTH, STATISTICS | {"validation_rows": HELD}, {}),
     "statistics, gradient": (SquaredError, SIGNAL, WHOLE, STATISTICS | GRADIENT | folds(None, WHOLE, 4), {}),
     "statistics, dropped": (SquaredError, SIGNAL, WHOLE, STATISTICS | DROPPED | BAYESIAN, {}),
+    "linear": (BinaryLogLoss, TWO, WHOLE, LINEAR | {"validation_rows": HELD}, {}),
+    "linear, heavy tails": (SquaredError, SIGNAL**9, None, LINEAR, {"min_samples_leaf": 1}),
+    "linear, three classes": (
+        lambda: MultinomialLogLoss(3), THREE, SMOOTH,
+        LINEAR | OF_THREE | folds(THREE, SMOOTH) | {"subsample": 0.7}, {},
+    ),
+    "linear, symmetric": (Poisson, WHOLE, SMOOTH, LINEAR | {"path_smooth": 4.0}, SYMMETRIC),
+    "linear, gradient": (BinaryLogLoss, TWO, WHOLE, LINEAR | GRADIENT | {"validation_rows": HELD}, SYMMETRIC),
+    "linear, statistics, gradient": (
+        lambda: MultinomialLogLoss(3), THREE, None, LINEAR | GRADIENT | OF_THREE | folds(THREE), {},
+    ),
+    "linear, bayesian": (SquaredError, SIGNAL, WHOLE, LINEAR | BAYESIAN | {"subsample": 0.6}, {}),
 }  # fmt: skip
 
 
@@ -136,6 +149,12 @@ def assert_same(one, other):
     for name, values in vars(one.model.forest).items():
         if isinstance(values, np.ndarray):
             np.testing.assert_array_equal(values, getattr(other.model.forest, name), err_msg=name)
+    linear = [result.model.forest.linear for result in (one, other)]
+    assert (linear[0] is None) == (linear[1] is None)
+    if linear[0] is not None:
+        assert [array.tobytes() for array in linear[0].arrays().values()] == [
+            array.tobytes() for array in linear[1].arrays().values()
+        ]
     assert one.best_round == other.best_round
     assert set(one.history) == set(other.history)
     for name in set(one.history) - {"seconds"}:

@@ -114,7 +114,7 @@ class TupleFactory:
     """Creates shards that are tuples of the arguments."""
 
     def __init__(self, by_row):
-        self.by_row = by_row
+        self.by_row, self.layout = by_row, None
 
     def __call__(self, codes, row_arrays, first):
         return codes, row_arrays, first

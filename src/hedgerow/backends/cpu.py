@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats, Floats, Integers, RowNumbers
 from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
 from hedgerow.backends.leaf_values import LeafValueFolds
-from hedgerow.backends.linear_leaves import LinearGrower, LinearRows
+from hedgerow.backends.linear_leaves import AddsLinearRounds, LinearGrower, LinearRows
 from hedgerow.backends.row_sampling import RowSampler
 from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.binning import BinnedTable
@@ -84,7 +84,7 @@ class TreeScores(Scores):
         weight: Floats | None,
         raw: Floats,
         add_trees: Callable[[Trees, Floats], None],
-        linear: LinearRows | None = None,
+        linear: AddsLinearRounds | None = None,
     ) -> None:
         super().__init__(loss, y, weight, raw)
         self.add_trees, self.linear = add_trees, linear

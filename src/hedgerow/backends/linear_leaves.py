@@ -6,27 +6,19 @@ columns in the leaf, weighted by hessians: there the constant value is the best 
 Values beyond those of the rows in the leaf count as the nearest of these, missing ones as the mean.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from hedgerow._typing import AnyFloats, Floats, Integers, RowNumbers
+from hedgerow._typing import AnyFloats, Floats, RowNumbers
 from hedgerow.backends.base import TreeFit, TreeRound
 from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, RowStatistics, TreeGrower
-from hedgerow.kernels.cpu.linear import (
-    MAX_TERMS,
-    LeafRows,
-    LeafTerms,
-    LinearRules,
-    add_linear_coded,
-    fit_leaves,
-)
-from hedgerow.linear_terms import LinearTerms
+from hedgerow.growing.linear_leaves import allocate_terms, linear_rules, set_terms
+from hedgerow.kernels.cpu.linear import MAX_TERMS, LeafRows, add_linear_coded, fit_leaves
 from hedgerow.threads import Team
 
-_ROWS_PER_TERM = 5  # a leaf of fewer rows for each column has fewer columns
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 
 
@@ -50,9 +42,8 @@ class LinearGrower:
     def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
         """Grow one tree with linear leaves."""
         grown = self._grower.grow(statistics, rows, tree)
-        unit = statistics.gradient_unit / statistics.hessian_unit
-        rules = LinearRules(self._usable, self._l2 / statistics.hessian_unit, unit, _ROWS_PER_TERM)
-        terms = _allocate(len(grown.leaves))
+        rules = linear_rules(self._usable, self._l2, statistics)
+        terms = allocate_terms(len(grown.leaves))
         leaf_rows = LeafRows(grown.nodes, grown.leaves, grown.rows, grown.starts)
         n_values = len(grown.rows) * min(MAX_TERMS, self._values.shape[1])
         n_threads = max(1, min(self._team.n_threads, n_values // _VALUES_PER_THREAD))
@@ -62,29 +53,15 @@ class LinearGrower:
             ),
             n_threads,
         )
-        if grown.value_nodes is not None:  # small leaves of symmetric trees
-            terms.counts[grown.value_nodes[grown.leaves] != grown.leaves] = 0
-        grown.terms = _by_node(terms, grown.leaves, len(grown.nodes))
+        set_terms(grown, terms)
         return grown
 
 
-def _allocate(n_leaves: int) -> LeafTerms:
-    shape = (n_leaves, MAX_TERMS)
-    return LeafTerms(
-        np.zeros(n_leaves, np.int32),
-        np.zeros(shape, np.int32),
-        *(np.zeros(shape) for _ in range(4)),
-    )
+class AddsLinearRounds(Protocol):
+    """Adds trees with linear leaves to scores."""
 
-
-def _by_node(terms: LeafTerms, leaves: Integers, n_nodes: int) -> LinearTerms:
-    """Return the terms in the order of the nodes."""
-    counts = np.zeros(n_nodes, np.int32)
-    counts[leaves] = terms.counts
-    order = np.argsort(leaves)
-    used = np.arange(MAX_TERMS) < terms.counts[order][:, np.newaxis]
-    numbers = [array[order][used] for array in (terms.slope, terms.mean, terms.lower, terms.upper)]
-    return LinearTerms(counts, terms.column[order][used], *numbers)
+    def add_round(self, fitted: TreeRound, raw: Floats) -> None:
+        """Add the trees of a round to scores (outputs, rows)."""
 
 
 class LinearRows:

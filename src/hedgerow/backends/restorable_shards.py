@@ -21,6 +21,8 @@ from hedgerow.backends.target_statistics import SetSplits
 from hedgerow.forest import Forest
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
 from hedgerow.growing.grower import packed_block_rows
+from hedgerow.growing.linear_leaves import ShardedLinearLeaves
+from hedgerow.growing.row_layout import RowLayout
 from hedgerow.growing.sharded_grower import RoundGrower
 from hedgerow.growing.shards import ShardedRows, ShardFailureCounter, ShardsLost
 from hedgerow.losses import Loss
@@ -117,8 +119,11 @@ class RestorableShards:
 
 def _shard_factory(fit: TreeFit, rows: Dataset) -> GradientShardFactory:
     options, table = fit.options, rows.table
-    low_memory = isinstance(table, RemoteTable) and table.low_memory
-    return GradientShardFactory(fit.bins, options.loss, options.seed, options.subsample, low_memory)
+    assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
+    layout = None if options.linear_l2 is None else RowLayout.with_values(fit.bins, table.dtype)
+    return GradientShardFactory(
+        fit.bins, options.loss, options.seed, options.subsample, table.low_memory, layout=layout
+    )
 
 
 def _make_shards(
@@ -155,10 +160,14 @@ def training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
     if options.sampling == "bayesian" and not is_central(options):
         temperature = options.bagging_temperature
         factory = replace(factory, row_factors=partial(bayesian_factors, options.seed, temperature))
+    linear = None
+    if options.linear_l2 is not None:
+        linear = ShardedLinearLeaves(fit.bins, options.linear_l2, options.rate)
     make_grower = partial(
         RoundGrower, factory.bins, options.growth,
         n_rows=n_training, n_copies=int(copies.sum()) if copies.size else n_training,
         packed_block_rows=packed_block_rows(copies), n_outputs=options.loss.n_outputs, shrink=finish_tree,
+        linear=linear,
     )  # fmt: skip
     shards = _make_shards(fit, train, arrays, factory)
     rows = weights.rows if n_training < n else None

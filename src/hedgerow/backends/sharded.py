@@ -141,7 +141,7 @@ class ShardEvaluationRows:
         call = self._shards.shards.call
         self._shards.update(
             lambda: [
-                call("add_tree", tree % self._loss.n_outputs, nodes)
+                call("add_tree", tree % self._loss.n_outputs, nodes, fitted.terms[tree] if fitted.terms else None)
                 for tree, nodes in enumerate(fitted.trees)
             ]
         )
@@ -173,10 +173,11 @@ class ShardTrainingRows(ShardEvaluationRows):
 
     def fit(self, gradients: None, iteration: int) -> TreeRound:
         """Grow the trees of a round."""
-        trees = self._shards.retry(lambda: self._shards.grower.grow(iteration))
+        trees: list[GrownTree] | None = self._shards.retry(lambda: self._shards.grower.grow(iteration))
         if trees is None:
             raise FloatingPointError(NOT_FINITE)
-        return TreeRound(trees, sum((len(nodes) + 1) // 2 for nodes in trees))
+        terms = [tree.terms for tree in trees if tree.terms is not None]
+        return TreeRound([tree.nodes for tree in trees], sum(len(tree.leaves) for tree in trees), terms=terms)
 
     def update(self, fitted: TreeRound) -> None:
         """Do nothing: the leaf values are sent with the next call, or by `mean_loss`."""
@@ -225,7 +226,8 @@ def _validation_weight(fit: TreeFit, train: Dataset) -> Floats | None:
 def _central_rows(fit: TreeFit, train: Dataset, shards: RestorableShards) -> _CentralScores:
     loss, chosen = fit.options.loss, fit.options.validation_rows
     raw = shards.pop_scores()
-    rows = TreeScores(loss, train.y, fit.loss_weight, raw, _make_add_trees(shards, None))
+    linear = None if fit.options.linear_l2 is None else _CentralLinearRows(shards)
+    rows = TreeScores(loss, train.y, fit.loss_weight, raw, _make_add_trees(shards, None), linear)
     validation = None
     if chosen is not None:
         weight, add_trees = _validation_weight(fit, train), _make_add_trees(shards, chosen)
@@ -246,6 +248,20 @@ def _make_add_trees(shards: RestorableShards, rows: RowNumbers | None) -> Callab
             raw[tree % len(raw)] += nodes["value"][leaf_ids if rows is None else leaf_ids[rows]]
 
     return add_trees
+
+
+class _CentralLinearRows:
+    """Adds trees with linear leaves to scores in this process; shards compute the functions."""
+
+    def __init__(self, shards: RestorableShards) -> None:
+        self._shards = shards
+
+    def add_round(self, fitted: TreeRound, raw: Floats) -> None:
+        """Add the trees of a round to scores (outputs, rows)."""
+        call = self._shards.shards.call
+        for tree, (nodes, terms) in enumerate(zip(fitted.trees, fitted.terms, strict=True)):
+            scores, _ = self._shards.retry(partial(call, "linear_scores", nodes, terms))
+            raw[tree % len(raw)] += np.concatenate(scores)
 
 
 class _CentralGrower:
@@ -275,10 +291,7 @@ class _CentralGrower:
             for a, b in shards.bounds
         ]
         shards.call_each("set_statistics", of_shards)
-        nodes = self._shards.grower.grow_tree(rules, tree // self._n_outputs)
-        grown = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
-        if self._options.symmetric:
-            grown.set_value_nodes(rules)
+        grown: GrownTree = self._shards.grower.grow_tree(rules, tree // self._n_outputs, statistics)
         return grown, np.concatenate(shards.call("leaf_ids", grown.nodes)[0])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
-from hedgerow.binning import aligned_rows
+from hedgerow.growing.row_layout import RowLayout
 from hedgerow.growing.shards import LocalShards, Sums, split_range, sum_results
 from hedgerow.optional import require_extra
 
@@ -60,12 +60,12 @@ class ShardActor:
     """The shards of one worker.
 
     Calls run in one thread, in the order in which they arrive. So a call that is no longer awaited has
-    ended before the next one starts. `codes` of consecutive rows are (rows, stride) or (columns, rows).
+    ended before the next one starts. `codes` of consecutive rows have a layout, or are (columns, rows).
     """
 
-    def __init__(self, codes: Sequence[NDArray[Any]], by_row: bool, n_columns: int) -> None:
-        self._codes: NDArray[Any] | None = _concatenate(codes, by_row=by_row, n_columns=n_columns)
-        self._by_row = by_row
+    def __init__(self, codes: Sequence[NDArray[Any]], layout: RowLayout | None) -> None:
+        self._codes: NDArray[Any] | None = _concatenate(codes, layout)
+        self._by_row = layout is not None
         self._shards: LocalShards | None = None
         self._thread = ThreadPoolExecutor(1)
         self._newest = 0
@@ -124,11 +124,11 @@ class ShardActor:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
 
 
-def _concatenate(codes: Sequence[NDArray[Any]], *, by_row: bool, n_columns: int) -> NDArray[Any]:
+def _concatenate(codes: Sequence[NDArray[Any]], layout: RowLayout | None) -> NDArray[Any]:
     """Return codes as one writable array; those that arrive over the network are read-only."""
-    if not by_row:
+    if layout is None:
         return np.concatenate(codes, axis=1)
-    return np.concatenate(codes, out=aligned_rows(sum(map(len, codes)), n_columns))
+    return np.concatenate(codes, out=layout.allocate(sum(map(len, codes))))
 
 
 # --- calls

@@ -211,6 +211,6 @@ class DaskTable(RemoteTable):
         """Return the codes of all rows in this process; see `RemoteTable.read_codes`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
-        futures = self._rows.submit_codes(bins, 0, self.n_rows, by_row=False)
+        futures = self._rows.submit_codes(bins, 0, self.n_rows, None)
         codes = gather_results(self.partitions.client, futures, self.partitions.settings, ENCODING)
         return np.concatenate(codes, axis=1)

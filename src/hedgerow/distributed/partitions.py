@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import AnyFloats, Keys, RowNumbers
-from hedgerow.binning import Bins, aligned_rows, edge_rows, row_keys, upper_half
+from hedgerow.binning import Bins, edge_rows, row_keys, upper_half
 from hedgerow.distributed.cluster import Client, Future, Settings, gather_results, release, require_workers
+from hedgerow.growing.row_layout import RowLayout
 from hedgerow.optional import require_extra
 from hedgerow.table.columns import string_names
 from hedgerow.table.reading import read_table
@@ -186,25 +187,24 @@ def scan_partition(partition: Any, layout: PartitionLayout, number: int, first: 
 
 
 def encode_rows(
-    partition: Any, common: tuple[PartitionLayout, Bins, bool], start: int, stop: int
+    partition: Any, common: tuple[PartitionLayout, Bins, RowLayout | None], start: int, stop: int
 ) -> NDArray[Any]:
     """Return codes of some rows of a partition: (rows, stride) or (columns, rows)."""
-    layout, bins, by_row = common
+    layout, bins, rows = common
     if hasattr(partition, "iloc"):
         partition = partition.iloc[start:stop]
     else:
         partition = (partition.tocsr() if sparse.issparse(partition) else partition)[start:stop]
     table = _read(_features(partition, layout), layout)
     n = table.n_rows
-    if by_row:
-        codes = aligned_rows(n, bins.n_columns)
-        codes[:, bins.n_columns :] = 0
-    else:
-        codes = np.empty((bins.n_columns, n), bins.code_dtype)
+    codes = np.empty((bins.n_columns, n), bins.code_dtype) if rows is None else rows.allocate(n)
     step = rows_per_block(bins.n_columns, _ENCODE_ROWS)
     for first in range(0, n, step):
         block = table.block(first, min(first + step, n))
-        bins.encode_block(block, codes, first, by_row=by_row)
+        if rows is None:
+            bins.encode_block(block, codes, first, by_row=False)
+        else:
+            rows.encode(bins, block, codes, first)
     return codes
 
 

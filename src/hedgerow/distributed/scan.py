@@ -17,6 +17,7 @@ from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed import partitions as tasks
 from hedgerow.distributed.cluster import Future, release
 from hedgerow.distributed.partitions import PartitionHead, PartitionLayout, Partitions, PartitionScan
+from hedgerow.growing.row_layout import RowLayout
 from hedgerow.optional import require_extra
 from hedgerow.table import reading
 from hedgerow.table.columns import CodedColumn, sorted_categories
@@ -55,13 +56,16 @@ class CollectionRows:
             kept, self._kept = self._kept, None
             release(self.partitions.client, list(chain.from_iterable(kept.values())))
 
-    def submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
-        """Submit tasks that make the codes of some rows, in order; see `release_codes`."""
+    def submit_codes(self, bins: Bins, start: int, stop: int, rows: RowLayout | None) -> list[Future]:
+        """Submit tasks that make the codes of some rows, in order; see `release_codes`.
+
+        rows : the layout of codes by row; None for codes (columns, rows)
+        """
         if self._kept is None:
-            return self._submit_codes(bins, start, stop, by_row=by_row)
-        request = id(bins), start, stop, by_row
+            return self._submit_codes(bins, start, stop, rows)
+        request = id(bins), start, stop, rows
         if request not in self._kept:
-            self._kept[request] = self._submit_codes(bins, start, stop, by_row=by_row)
+            self._kept[request] = self._submit_codes(bins, start, stop, rows)
         return self._kept[request]
 
     def release_codes(self, codes: Sequence[Future]) -> None:
@@ -69,7 +73,7 @@ class CollectionRows:
         if self._kept is None:
             release(self.partitions.client, codes)
 
-    def _submit_codes(self, bins: Bins, start: int, stop: int, *, by_row: bool) -> list[Future]:
+    def _submit_codes(self, bins: Bins, start: int, stop: int, rows: RowLayout | None) -> list[Future]:
         numbers, ranges = [], []
         ends = np.cumsum(self.lengths).tolist()
         for number, (length, end) in enumerate(zip(self.lengths, ends, strict=True)):
@@ -77,7 +81,7 @@ class CollectionRows:
             if length and first < stop and end > start:
                 numbers.append(number)
                 ranges.append((max(start, first) - first, min(stop, end) - first))
-        return self.partitions.submit(tasks.encode_rows, numbers, ranges, (self.layout, bins, by_row))
+        return self.partitions.submit(tasks.encode_rows, numbers, ranges, (self.layout, bins, rows))
 
 
 def scan_partitions(

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.binning import Bins, row_stride
+from hedgerow.binning import Bins
 from hedgerow.distributed import actor, cluster
 from hedgerow.distributed.actor import ActorLost, ActorNode, Call, ShardActor, call_actor, dumps
 from hedgerow.distributed.cluster import POLL_SECONDS, Future, Workers, list_workers, release, worker_id
 from hedgerow.distributed.scan import CollectionRows
-from hedgerow.growing.shards import Range, ShardFactory, ShardsLost, Sums, split_range
+from hedgerow.growing.shards import Range, ShardFactory, ShardsLost, Sums, layout_of, split_range
 from hedgerow.system_memory import format_bytes
 
 ENCODING = "encoding the partitions of X"
@@ -61,6 +61,7 @@ class DaskShards:
         self, rows: CollectionRows, bins: Bins, factory: ShardFactory, row_arrays: dict[str, NDArray[Any]]
     ) -> None:
         self._rows, self._bins, self._factory, self._row_arrays = rows, bins, factory, row_arrays
+        self._layout = layout_of(factory, bins.n_columns)
         self._client, self.settings = rows.partitions.client, rows.partitions.settings
         self.actors: list[ActorHandle] = []
         self.tree: tuple[ActorNode, ...] = ()
@@ -164,7 +165,7 @@ class DaskShards:
             threads = {address: int(info["nthreads"]) for address, info in workers.items()}
             plan = assign_rows(ranges, threads)
             n_columns, item_bytes = self._bins.n_columns, np.dtype(self._bins.code_dtype).itemsize
-            codes = row_stride(n_columns) if self._factory.by_row else n_columns * item_bytes
+            codes = n_columns * item_bytes if self._layout is None else self._layout.width
             arrays = sum(array[:1].nbytes for array in self._row_arrays.values())
             # codes exist twice at first: those of tasks, and those of the actor
             require_memory_for_rows(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
@@ -188,9 +189,8 @@ class DaskShards:
         )
 
     def _start(self, workers: Workers, address: str, start: int, stop: int) -> ActorHandle:
-        by_row = self._factory.by_row
-        codes = self._rows.submit_codes(self._bins, start, stop, by_row=by_row)
-        args = ShardActor, codes, by_row, self._bins.n_columns
+        codes = self._rows.submit_codes(self._bins, start, stop, self._layout)
+        args = ShardActor, codes, self._layout
         started = self._client.submit(
             *args, actor=True, workers=[address], allow_other_workers=False, pure=False
         )

@@ -155,8 +155,7 @@ class GradientBoostingBase(BoostingBase):
         self._check_leaf_value_folds()
         self._check_symmetric_size()
         self._check_linear_leaves()
-        options = super()._input_options()
-        return replace(options, in_memory="linear_leaves=True") if self.linear_leaves else options
+        return super()._input_options()
 
     def _check_sampling(self) -> None:
         """Raise ValueError for parameters that exclude the way of sampling."""

@@ -1,6 +1,7 @@
 """A shard of the rows of a gradient boosting fit: codes by row, targets, scores, statistics.
 
-    codes    uint8 (rows, stride)     no bundled columns; also by column if memory allows, which is faster
+    codes    uint8 (rows, stride)     no bundled columns; also by column if memory allows, which is faster.
+                                      Values of numeric columns, of linear leaves, are behind the codes
     y        float64 or uint8 (rows,) uint8 for the numbers of classes
     raw      float64 (outputs, rows)  scores of the ensemble so far
     packed   int64 (outputs, rows)    statistics of this round
@@ -22,13 +23,23 @@ from hedgerow._typing import CODE, Floats, Integers, RowNumbers
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import packed_block_rows
+from hedgerow.growing.row_layout import RowLayout
 from hedgerow.growing.shards import Sums
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread
 from hedgerow.kernels.cpu.histogram import sum_statistics
+from hedgerow.kernels.cpu.linear import FlatTerms, add_linear_coded
+from hedgerow.kernels.cpu.linear_shards import (
+    LeafRuns,
+    TreeColumns,
+    add_linear_leaves,
+    find_leaf_ranges,
+    sum_leaves,
+)
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Statistics
+from hedgerow.linear_terms import LinearTerms
 from hedgerow.losses import Loss
 
 TRAINING, EVALUATED = 1, 2  # roles of rows; others have none
@@ -67,6 +78,7 @@ class GradientShardFactory:
     low_memory: bool = False  # codes are stored once, by row, instead of twice
     replaced: tuple[int, ...] = ()
     row_factors: RowFactors | None = None  # what gradients are multiplied by; None for 1
+    layout: RowLayout | None = None  # of codes and values, if leaves are linear
 
     @property
     def row_bytes(self) -> int:
@@ -91,6 +103,8 @@ class GradientShard:
         if factory.replaced:
             codes[:, list(factory.replaced)] = row_arrays["codes"]
         self.codes = codes_by_row(factory.bins, codes, by_column=not factory.low_memory)
+        layout = factory.layout or RowLayout(factory.bins.n_columns)
+        self._values, self._positions = layout.values(codes), layout.positions
         self.n_rows, self.y = len(codes), row_arrays["y"]
         self.weight = row_arrays.get("weight", _NO_WEIGHT)
         self.copies = row_arrays.get("copies", _NO_COPIES)
@@ -131,34 +145,63 @@ class GradientShard:
         for a in range(0, self.n_rows if outputs else 0, _ROWS_PER_BLOCK):
             b = min(a + _ROWS_PER_BLOCK, self.n_rows)
             by_column = np.ascontiguousarray(self.codes.by_row[a:b, :n_columns].T)
+            terms = None if forest.linear is None else self._flat(forest.linear)
             for tree, output in enumerate(outputs):
-                add_coded(by_column, forest.trees, tree, 0, b - a, self.raw[output, a:b])
+                own = tree, 0, b - a, self.raw[output, a:b]
+                if terms is None:
+                    add_coded(by_column, forest.trees, *own)
+                else:
+                    add_linear_coded(by_column, self._values[a:b], forest.trees, terms, *own)
         return None, ()
 
-    def add_tree(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
-        """Add the values of a tree to the scores of the evaluated rows."""
-        self._add_by_traversal(self.evaluated, output, nodes)
+    def add_tree(
+        self, output: int, nodes: NDArray[np.void], terms: LinearTerms | None
+    ) -> tuple[None, Sums]:
+        """Add the functions of a tree to the scores of the evaluated rows; terms : None of constant leaves."""
+        self._add_by_traversal(self.evaluated, self.raw[output], nodes, terms)
         return None, ()
 
     def add_leaf_values(
-        self, output: int, leaves: Integers, values: Floats, nodes: NDArray[np.void]
+        self,
+        output: int,
+        leaves: Integers,
+        values: Floats,
+        nodes: NDArray[np.void],
+        terms: LinearTerms | None,
     ) -> tuple[None, Sums]:
-        """Add the values of the last tree: leaf by leaf if it was grown on all rows, else by traversal."""
-        if self.subsample < 1.0:
-            self._add_by_traversal(self.training, output, nodes)
+        """Add the last tree: leaf by leaf if it has values and was grown on all rows, else by traversal."""
+        if self.subsample < 1.0 or terms is not None:
+            self._add_by_traversal(self.training, self.raw[output], nodes, terms)
         else:
             runs = np.array([self._runs[leaf] for leaf in leaves.tolist()], np.int64)
             order = np.lexsort((runs[:, 1], runs[:, 0]))  # an empty run starts where another does
             starts = np.append(runs[order, 0], runs[order[-1], 1])
             rows = self._rows[: starts[-1]]
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
-        return self.add_tree(output, nodes)
+        return self.add_tree(output, nodes, terms)
 
-    def _add_by_traversal(self, rows: RowNumbers, output: int, nodes: NDArray[np.void]) -> None:
+    def _add_by_traversal(
+        self, rows: RowNumbers, raw: Floats, nodes: NDArray[np.void], terms: LinearTerms | None
+    ) -> None:
         if len(rows):
             leaf_ids = np.empty(len(rows), np.int32)
             find_nodes(self.codes.by_row, nodes, rows, leaf_ids)
-            self.raw[output, rows] += nodes["value"][leaf_ids]
+            if terms is None:
+                raw[rows] += nodes["value"][leaf_ids]
+            else:
+                values = np.ascontiguousarray(nodes["value"])
+                add_linear_leaves(self._values, values, self._flat(terms), rows, leaf_ids, raw)
+
+    def _flat(self, terms: LinearTerms) -> FlatTerms:
+        """Return terms whose columns are those of the rows of values."""
+        flat = terms.flat()
+        return flat._replace(column=self._positions[flat.column].astype(np.int32))
+
+    def linear_scores(self, nodes: NDArray[np.void], terms: LinearTerms) -> tuple[Floats, Sums]:
+        """Return the functions of the leaves of a tree at every row."""
+        scores = np.full(self.n_rows, -0.0)  # what any number is added to without change
+        self._add_by_traversal(np.arange(self.n_rows, dtype=np.uint32), scores, nodes, terms)
+        return scores, ()
 
     def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
         """Return the leaf of every row."""
@@ -366,6 +409,28 @@ class GradientShard:
                 out[position] = self._histogram(left + 1)
                 position += 1
         return None, (counts, out)
+
+    # --- linear leaves
+
+    def linear_ranges(self, identifiers: Integers, columns: TreeColumns) -> tuple[tuple[Floats, Floats], Sums]:
+        """Return the ranges of columns in the leaves of these identifiers, each (leaves, MAX_TERMS)."""
+        runs, own = self._leaf_columns(identifiers, columns)
+        find_leaf_ranges(self._values, runs, own)
+        return (own.lower, own.upper), ()
+
+    def linear_sums(self, identifiers: Integers, columns: TreeColumns, n_sums: int) -> tuple[None, Sums]:
+        """Return sums of `linear_shards.sum_leaves`, (leaves, sums, 3)."""
+        runs, own = self._leaf_columns(identifiers, columns)
+        words = np.empty((len(identifiers), n_sums, 3), np.int64)
+        sum_leaves(self._values, runs, self._statistics, own, words)
+        return None, (words,)
+
+    def _leaf_columns(self, identifiers: Integers, columns: TreeColumns) -> tuple[LeafRuns, TreeColumns]:
+        """Return the rows of leaves, and copies of columns that are those of the rows of values."""
+        ends = np.array([self._runs[leaf] for leaf in identifiers.tolist()], np.int64)
+        runs = LeafRuns(self._rows, ends[:, 0].copy(), ends[:, 1].copy())
+        own = TreeColumns(*(array.copy() for array in columns))
+        return runs, own._replace(column=self._positions[columns.column])
 
     def bin_counts(self, node: int) -> tuple[None, Sums]:
         """Count the copies of the rows of a node by column and code, (entries,)."""

@@ -33,6 +33,7 @@ from hedgerow.growing.grower import (
     packed_bits,
     wide_bits,
 )
+from hedgerow.growing.linear_leaves import ShardedLinearLeaves
 from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.kernels.cpu.advance import repeat_search, split_from_sums, start_from_sums
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_single, select_next
@@ -206,6 +207,7 @@ class RoundGrower:
     packed_block_rows : rows whose packed statistics may be added up before the sum is widened.
     shrink : called with the nodes of a tree, the number of the round and `GrownTree.value_nodes`; bounds and
         smooths the values and multiplies them by the rate.
+    linear : fits linear functions of the leaves, unless these are constant.
     """
 
     def __init__(
@@ -219,10 +221,11 @@ class RoundGrower:
         packed_block_rows: int,
         n_outputs: int,
         shrink: Callable[[NDArray[np.void], int, Integers | None], None],
+        linear: ShardedLinearLeaves | None = None,
     ) -> None:
         self.options, self.shards, self._n_columns = options, shards, bins.n_columns
         self._n_copies, self._packed_block_rows, self._n_outputs = n_copies, packed_block_rows, n_outputs
-        self._shrink = shrink
+        self._shrink, self.linear = shrink, linear
         kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
         self._grower = kind(shards, bins, options, n_rows)
         self._bits = np.zeros((n_outputs, 2), np.int64)
@@ -235,8 +238,8 @@ class RoundGrower:
             unsent, self._unsent = self._unsent, None
             self.shards.call("add_leaf_values", *unsent)
 
-    def grow(self, iteration: int) -> list[NDArray[np.void]] | None:
-        """Grow the trees of a round, one per output; None if a gradient is not finite."""
+    def grow(self, iteration: int) -> list[GrownTree] | None:
+        """Grow the trees of a round, one per output, without rows; None if a gradient is not finite."""
         call, n_outputs = self.shards.call, self._n_outputs
         numbers = [iteration * n_outputs + output for output in range(n_outputs)]
         columns = self.options.columns_for(self._n_columns, numbers[0])
@@ -250,7 +253,7 @@ class RoundGrower:
             self._bits = bits
             packed, _ = call("pack_statistics", bits)
             root = ()
-        grown = []
+        grown = list[GrownTree]()
         for output, tree in enumerate(numbers):
             self.send_leaf_values()
             statistics = self._statistics(output, tops[output], packed)
@@ -263,16 +266,25 @@ class RoundGrower:
             finished = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
             if self.options.symmetric:
                 finished.set_value_nodes(rules)
+            if self.linear is not None:
+                self.linear.fit(self.shards, finished, identifiers, statistics)
+                finished.terms = finished.terms and finished.terms.scaled(self.linear.rate(iteration))
             self._shrink(finished.nodes, iteration, finished.value_nodes)
-            self._unsent = output, identifiers[finished.leaves], finished.values, finished.nodes
-            grown.append(finished.nodes)
+            leaves = identifiers[finished.leaves]
+            self._unsent = output, leaves, finished.values, finished.nodes, finished.terms
+            grown.append(finished)
         return grown
 
-    def grow_tree(self, rules: Rules, iteration: int) -> NDArray[np.void]:
-        """Grow a tree on statistics that the shards have received, in units of these."""
+    def grow_tree(self, rules: Rules, iteration: int, statistics: RowStatistics) -> GrownTree:
+        """Grow a tree, without rows, on statistics that the shards have received."""
         root = self._start_tree(0, iteration, rules)
-        nodes, _ = self._grower.grow(self._with_noise(rules), root)
-        return nodes.copy()
+        nodes, identifiers = self._grower.grow(self._with_noise(rules), root)
+        grown = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
+        if self.options.symmetric:
+            grown.set_value_nodes(rules)
+        if self.linear is not None:
+            self.linear.fit(self.shards, grown, identifiers, statistics)
+        return grown
 
     def _with_noise(self, rules: Rules) -> Rules:
         """Set the noise of splits for the tree that was started."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
+from hedgerow.growing.row_layout import RowLayout
 
 Sums = tuple[Integers, ...]
 Range = tuple[int, int]  # a first row, and the row after the last
@@ -38,11 +39,20 @@ class ShardFactory(Protocol):
         """Whether codes are (rows, stride) as in `hedgerow.binning.aligned_rows`, or (columns, rows)."""
 
     @property
+    def layout(self) -> RowLayout | None:
+        """The bytes of a row of codes (rows, stride) if values of the table are behind them, else None."""
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of a shard per row, without its codes and its slices of the row arrays."""
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> Any:
         """Create the shard of the rows from number `first` on, with its slices of the row arrays."""
+
+
+def layout_of(factory: ShardFactory, n_columns: int) -> RowLayout | None:
+    """Return the layout of the rows of a factory; None for codes (columns, rows)."""
+    return (factory.layout or RowLayout(n_columns)) if factory.by_row else None
 
 
 class ShardedRows(Protocol):

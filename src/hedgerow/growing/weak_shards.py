@@ -57,6 +57,7 @@ class WeakShardFactory:
 
     offsets: Integers
     by_row = False
+    layout = None
     row_bytes = 24  # weight, moment, row number and a spare row number
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> "WeakShard":

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import CODE, AnyFloats
-from hedgerow.binning import BinnedTable, Bins, row_stride
-from hedgerow.growing.shards import LocalShards, Range, split_range
+from hedgerow.binning import BinnedTable, Bins
+from hedgerow.growing.row_layout import RowLayout
+from hedgerow.growing.shards import LocalShards, Range, layout_of, split_range
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
 from hedgerow.system_memory import available_memory, format_bytes
@@ -53,20 +54,20 @@ class StreamedTable(RemoteTable):
         same bins; a copy of them if shards replace some columns, which all of these do for the same ones.
         """
         bounds = split_range(0, self.n_rows, n_threads)
-        by_row = bool(factory.by_row)  # type: ignore[attr-defined]
+        layout = layout_of(factory, bins.n_columns)  # type: ignore[arg-type]
         shared = self._open[-1] if self._open else None
         if shared is None or not (
-            shared.bins is bins and shared.by_row == by_row and shared.bounds == bounds
+            shared.bins is bins and shared.layout == layout and shared.bounds == bounds
         ):
-            shared = _SharedCodes(bins, bounds, by_row, *self._encode(bins, bounds, by_row=by_row))
+            shared = _SharedCodes(bins, bounds, layout, *self._encode(bins, bounds, layout))
             none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
             self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
             self._open.append(shared)
         elif "codes" in row_arrays:
-            storage, copies = self._allocate(bins, bounds, by_row=by_row)
+            storage, copies = self._allocate(bins, bounds, layout)
             for copied, codes in zip(copies, shared.codes, strict=True):
                 copied[:] = codes
-            shared = _SharedCodes(bins, bounds, by_row, storage, copies)
+            shared = _SharedCodes(bins, bounds, layout, storage, copies)
             self._open.append(shared)
         shared.n_users += 1
 
@@ -88,7 +89,7 @@ class StreamedTable(RemoteTable):
 
     def read_codes(self, bins: Any) -> NDArray[Any]:
         """Return codes of all rows; see `RemoteTable.read_codes`."""
-        _, (codes,) = self._encode(bins, [(0, self.n_rows)], by_row=False)
+        _, (codes,) = self._encode(bins, [(0, self.n_rows)], None)
         return codes
 
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
@@ -105,33 +106,35 @@ class StreamedTable(RemoteTable):
     # --- the second pass
 
     def _encode(
-        self, bins: Bins, bounds: list[Range], *, by_row: bool
+        self, bins: Bins, bounds: list[Range], layout: RowLayout | None
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
         """Return codes of all rows in arrays of these bounds, and their storage, closed after an error."""
-        storage, codes = self._allocate(bins, bounds, by_row=by_row)
+        storage, codes = self._allocate(bins, bounds, layout)
         try:
-            self._fill(bins, bounds, codes, by_row=by_row)
+            self._fill(bins, bounds, codes, layout)
         except BaseException:
             storage.close()
             raise
         return storage, codes
 
     def _allocate(
-        self, bins: Bins, bounds: list[Range], *, by_row: bool
+        self, bins: Bins, bounds: list[Range], layout: RowLayout | None
     ) -> tuple["CodeStorage", list[NDArray[Any]]]:
         """Return uninitialised arrays for codes, in memory if all that are open are within the limit."""
-        dtype = np.dtype(CODE if by_row else bins.code_dtype)
-        width = row_stride(bins.n_columns) if by_row else bins.n_columns * dtype.itemsize
+        dtype = np.dtype(bins.code_dtype if layout is None else CODE)
+        width = bins.n_columns * dtype.itemsize if layout is None else layout.width
         sizes = [(last - first) * width for first, last in bounds]
         if not self._open:
             self._limit = code_limit(self._stream.memory_limit)
         n_bytes = sum(shared.storage.n_bytes_in_memory for shared in self._open)
         limit = math.inf if self._limit is None else self._limit - n_bytes
         storage = CodeStorage(sizes, limit, self._stream.folder)
-        shape = (-1, width) if by_row else (bins.n_columns, -1)
+        shape = (bins.n_columns, -1) if layout is None else (-1, width)
         return storage, [array.view(dtype).reshape(shape) for array in storage.arrays()]
 
-    def _fill(self, bins: Bins, bounds: list[Range], codes: list[NDArray[Any]], *, by_row: bool) -> None:
+    def _fill(
+        self, bins: Bins, bounds: list[Range], codes: list[NDArray[Any]], layout: RowLayout | None
+    ) -> None:
         name = self._reader.source.name
 
         def encode_chunk(chunk: Chunk) -> int:
@@ -145,9 +148,11 @@ class StreamedTable(RemoteTable):
                 a, b = max(start, first), min(stop, last)
                 if a >= b:
                     continue
-                if by_row:
-                    out[a - first : b - first, bins.n_columns :] = 0
-                bins.encode_block(block[a - start : b - start], out, a - first, by_row=by_row)
+                own = block[a - start : b - start]
+                if layout is None:
+                    bins.encode_block(own, out, a - first, by_row=False)
+                else:
+                    layout.encode(bins, own, out, a - first)
             return stop
 
         last = 0
@@ -174,7 +179,7 @@ class _SharedCodes:
 
     bins: Bins
     bounds: list[Range]
-    by_row: bool
+    layout: RowLayout | None  # None for codes (columns, rows)
     storage: "CodeStorage"
     codes: list[NDArray[Any]]
     n_users: int = 0

@@ -21,6 +21,7 @@ from hedgerow.kernels.cpu.forest import FEW_ROWS, ROWS_PER_BLOCK, encode_block, 
 from hedgerow.kernels.cpu.jit import kernel
 
 MAX_TERMS = 8  # columns of a leaf: the deepest ones of its path
+N_SUMS = 2 + 2 * MAX_TERMS + MAX_TERMS * (MAX_TERMS + 1) // 2  # of a leaf, see `sum_products`
 _STEPS = 1 << 15  # of the range of a column
 _WORD = np.int64(31)
 _MASK = np.int64((1 << 31) - 1)
@@ -87,7 +88,7 @@ class FlatTerms(NamedTuple):
 def _add_product(value, factor, words, is_packed):
     """Add value * factor to a sum; |value| <= 2**62, |factor| <= 2**30, and at most 2**31 products.
 
-    Values of packed statistics are added to one word, which `_carry` must empty after `_block_rows` rows.
+    Values of packed statistics are added to one word, which `carry` must empty after `_block_rows` rows.
     """
     if is_packed:
         words[0] += value * factor
@@ -105,21 +106,21 @@ def _add_product(value, factor, words, is_packed):
 
 
 @kernel
-def _carry(words):
-    """Make the first word of every sum smaller than 2**31."""
+def carry(words, word):
+    """Make word 0 or 1 of every sum smaller than 2**31."""
     for entry in range(words.shape[0]):
-        words[entry, 1] += words[entry, 0] >> _WORD
-        words[entry, 0] &= _MASK
+        words[entry, word + 1] += words[entry, word] >> _WORD
+        words[entry, word] &= _MASK
 
 
 @kernel
 def _block_rows(statistics):
-    """Return after how many rows `_carry` must be called: their packed values sum to 2**31 at most."""
+    """Return after how many rows `carry` must be called: their packed values sum to 2**31 at most."""
     return statistics.packed_block_rows if statistics.packed.shape[0] else _HALF
 
 
 @kernel
-def _total(words):
+def total(words):
     """Return a sum as the same float for the same integer."""
     middle = words[1] + (words[0] >> _WORD)
     high = words[2] + (middle >> _WORD)
@@ -131,7 +132,17 @@ def _total(words):
 
 
 @kernel
-def _path_columns(nodes, parents, number, usable, most, column):
+def find_parents(nodes, parents):
+    """Write the number of the parent of every node, 0 for the root."""
+    parents[0] = 0
+    for number in range(nodes.shape[0]):
+        if nodes[number].left > 0:
+            parents[nodes[number].left] = number
+            parents[nodes[number].left + 1] = number
+
+
+@kernel
+def path_columns(nodes, parents, number, usable, most, column):
     """Write the usable columns above a node, the deepest first; return their number, at most `most`."""
     n = 0
     while number > 0 and n < most:
@@ -147,8 +158,8 @@ def _path_columns(nodes, parents, number, usable, most, column):
 
 
 @kernel
-def _find_ranges(block, rows, own, n):
-    """Find the range of the finite values of columns; return how many vary, which come first then."""
+def find_ranges(block, rows, own, n):
+    """Find the range of the finite values of columns; of none, it is inf to -inf."""
     for j in range(n):
         own.lower[j], own.upper[j] = np.inf, -np.inf
     for k in range(rows.shape[0]):
@@ -158,12 +169,18 @@ def _find_ranges(block, rows, own, n):
             if -np.inf < x < np.inf:
                 own.lower[j] = min(own.lower[j], x)
                 own.upper[j] = max(own.upper[j], x)
+
+
+@kernel
+def keep_varying(own, n):
+    """Move columns whose values vary to the front, and set their scale; return how many these are."""
     kept = 0
     for j in range(n):
         width = own.upper[j] - own.lower[j]
         if 0.0 < width < np.inf and _STEPS / width < np.inf:
-            own.column[kept], own.lower[kept], own.upper[kept] = own.column[j], own.lower[j], own.upper[j]
-            own.scale[kept] = _STEPS / width
+            own.column[kept], own.scale[kept] = own.column[j], _STEPS / width
+            # 0.0 instead of -0.0: which of both was found depends on the order of the rows
+            own.lower[kept], own.upper[kept] = own.lower[j] + 0.0, own.upper[j] + 0.0
             kept += 1
     return kept
 
@@ -200,8 +217,8 @@ def _hessian(statistics, row):
 
 
 @kernel
-def _find_middles(block, rows, statistics, own, n, words):
-    """own.middle[j] = the step next to the mean of column j, weighted by hessians, over present values."""
+def sum_steps(block, rows, statistics, own, n, words):
+    """Sum hessian times step, and hessian, over the present values of every column."""
     _clear(words)
     is_packed, block_rows = statistics.packed.shape[0] > 0, _block_rows(statistics)
     for k in range(rows.shape[0]):
@@ -213,14 +230,19 @@ def _find_middles(block, rows, statistics, own, n, words):
                 _add_product(hessian, step, words[2 * j], is_packed)
                 _add_product(hessian, np.int64(1), words[2 * j + 1], is_packed)
         if (k + 1) % block_rows == 0:
-            _carry(words)
-    for j in range(n):
-        weight = _total(words[2 * j + 1])
-        own.middle[j] = np.int64(_total(words[2 * j]) / weight + 0.5) if weight > 0.0 else np.int64(0)
+            carry(words, 0)
 
 
 @kernel
-def _sum_products(block, rows, statistics, own, n, words):
+def set_middles(own, n, words):
+    """own.middle[j] = the step next to the mean of column j, weighted by hessians, over present values."""
+    for j in range(n):
+        weight = total(words[2 * j + 1])
+        own.middle[j] = np.int64(total(words[2 * j]) / weight + 0.5) if weight > 0.0 else np.int64(0)
+
+
+@kernel
+def sum_products(block, rows, statistics, own, n, words):
     """Sum gradient and hessian, then for every column these times steps, and hessian times two steps.
 
     Steps are counted from the middle of their column; that of a missing value is the middle.
@@ -244,7 +266,7 @@ def _sum_products(block, rows, statistics, own, n, words):
                 _add_product(hessian, steps[j] * steps[i], words[entry], is_packed)
                 entry += 1
         if (k + 1) % block_rows == 0:
-            _carry(words)
+            carry(words, 0)
 
 
 @kernel
@@ -254,14 +276,14 @@ def _solve(words, n, rules, matrix, target, mean):
     With C the covariances of the steps times the sum of hessians H, the slopes minimise
     sum_i g_i d_i + d' C d / 2 + ridge / 2 * sum_j d_j**2 C_jj / H: the ridge of standardised columns.
     """
-    gradient, hessian = _total(words[0]), _total(words[1])
+    gradient, hessian = total(words[0]), total(words[1])
     entry = 2
     for j in range(n):
-        mean[j] = _total(words[entry + 1]) / hessian
-        target[j] = -(_total(words[entry]) - mean[j] * gradient)
+        mean[j] = total(words[entry + 1]) / hessian
+        target[j] = -(total(words[entry]) - mean[j] * gradient)
         entry += 2
         for i in range(j + 1):
-            matrix[j, i] = _total(words[entry]) - mean[j] * mean[i] * hessian
+            matrix[j, i] = total(words[entry]) - mean[j] * mean[i] * hessian
             entry += 1
         matrix[j, j] *= 1.0 + rules.ridge / hessian
     for j in range(n):  # the Cholesky factor, in place
@@ -305,17 +327,24 @@ def _store(leaf, own, n, mean, target, unit, terms):
 
 
 @kernel
+def solve_leaf(leaf, own, n, words, rules, terms):
+    """Write the terms of a leaf from the sums of `sum_products`."""
+    matrix, target, mean = np.empty((MAX_TERMS, MAX_TERMS)), np.empty(MAX_TERMS), np.empty(MAX_TERMS)
+    terms.counts[leaf] = 0
+    if total(words[1]) > 0.0:
+        _solve(words, n, rules, matrix, target, mean)
+        _store(leaf, own, n, mean, target, rules.unit, terms)
+
+
+@kernel
 def fit_leaves(block, tree, statistics, rules, terms, thread, n_threads):
     """Fit the linear functions of leaves `thread`, `thread` + n_threads, ... of a tree.
 
     block : float (rows, columns), the values of all rows. terms : a `LeafTerms`, filled.
     """
     nodes = tree.nodes
-    parents = np.zeros(nodes.shape[0], np.int64)
-    for number in range(nodes.shape[0]):
-        if nodes[number].left > 0:
-            parents[nodes[number].left] = number
-            parents[nodes[number].left + 1] = number
+    parents = np.empty(nodes.shape[0], np.int64)
+    find_parents(nodes, parents)
     own = LeafColumns(
         np.empty(MAX_TERMS, np.int64),
         np.empty(MAX_TERMS),
@@ -323,29 +352,27 @@ def fit_leaves(block, tree, statistics, rules, terms, thread, n_threads):
         np.empty(MAX_TERMS),
         np.empty(MAX_TERMS, np.int64),
     )
-    matrix, target, mean = np.empty((MAX_TERMS, MAX_TERMS)), np.empty(MAX_TERMS), np.empty(MAX_TERMS)
-    words = np.empty((2 + 2 * MAX_TERMS + MAX_TERMS * (MAX_TERMS + 1) // 2, 3), np.int64)
+    words = np.empty((N_SUMS, 3), np.int64)
     for leaf in range(thread, tree.leaves.shape[0], n_threads):
         terms.counts[leaf] = 0
         rows = tree.rows[tree.starts[leaf] : tree.starts[leaf + 1]]
         number = tree.leaves[leaf]
         most = min(nodes[number].count // rules.rows_per_term, MAX_TERMS)
-        n = _path_columns(nodes, parents, number, rules.usable, most, own.column)
-        n = _find_ranges(block, rows, own, n) if n else 0
-        if n == 0:
-            continue
-        _find_middles(block, rows, statistics, own, n, words)
-        _sum_products(block, rows, statistics, own, n, words)
-        if _total(words[1]) > 0.0:
-            _solve(words, n, rules, matrix, target, mean)
-            _store(leaf, own, n, mean, target, rules.unit, terms)
+        n = path_columns(nodes, parents, number, rules.usable, most, own.column)
+        find_ranges(block, rows, own, n)
+        n = keep_varying(own, n)
+        if n > 0:
+            sum_steps(block, rows, statistics, own, n, words)
+            set_middles(own, n, words)
+            sum_products(block, rows, statistics, own, n, words)
+            solve_leaf(leaf, own, n, words, rules, terms)
 
 
 # --- evaluating
 
 
 @kernel
-def _value_at(block, row, node, value, terms):
+def value_at(block, row, node, value, terms):
     """Return the linear function of a leaf at a row of a block."""
     for k in range(terms.starts[node], terms.starts[node + 1]):
         x = np.float64(block[row, np.uintp(terms.column[k])])
@@ -364,7 +391,7 @@ def add_linear_coded(codes, block, trees, terms, tree, start, stop, out):
         some = codes[:, top : top + n]
         traverse(trees.packed_nodes, trees.set_number, trees.sets, some, at, n, trees.depth[tree])
         for i in range(n):
-            out[top + i] += _value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
+            out[top + i] += value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
 
 
 @kernel
@@ -389,4 +416,4 @@ def add_linear_predictions(block, bins, trees, thresholds, terms, chosen, out, f
             find_block_leaves(trees, tree, thresholds, values, codes, bits, at, n, few)
             target = out[trees.output[tree], first_row + top : first_row + top + n]
             for i in range(n):
-                target[i] += _value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
+                target[i] += value_at(block, np.uintp(top + i), at[i], trees.value[at[i]], terms)
