@@ -15,6 +15,7 @@ from typing import Any
 from hedgerow._typing import MAX_BINS
 from hedgerow.binning import check_counts, row_stride
 from hedgerow.growing.grower import slots_for
+from hedgerow.growing.row_layout import value_bytes
 from hedgerow.kernels.cpu.forest import MAX_NODES
 from hedgerow.kernels.cpu.linear import MAX_TERMS
 from hedgerow.kernels.cpu.records import NODE, SPLIT
@@ -64,6 +65,8 @@ class FitSize:
         Whether this process multiplies gradients by factors of the rows, in every round.
     n_coded : int
         Columns of the table that are coded by target statistics.
+    value_bytes : int
+        The values of all numeric columns of a row.
     """
 
     name: str
@@ -83,11 +86,14 @@ class FitSize:
     is_central: bool = False
     is_weighted: bool = False
     n_coded: int = 0
+    value_bytes: int = 0
 
     @classmethod
     def of(cls, table: Table, name: str, **more: Any) -> "FitSize":
         """Take the numbers of a table; `more` are the other fields."""
         more |= {"name": name, "n_rows": table.n_rows, "n_columns": table.n_columns}
+        n_numeric = table.n_columns - len(table.schema.categorical_columns)
+        more["value_bytes"] = n_numeric * table.dtype.itemsize
         if isinstance(table, RemoteTable):
             return cls(is_remote=True, codes_in_memory=getattr(table, "codes_in_memory", None), **more)
         return cls(is_copied=table.block(0, 1).base is None, **more)
@@ -160,7 +166,8 @@ def estimate_gradient_boosting(
     nodes        of the tree being grown: 2 leaves (184 bytes)
     trees        T * nodes * 528
     values       of linear leaves: 8 C (n + m), without those of a matrix of floats, and 8 C a row held out;
-                 288 bytes a leaf in the trees
+                 288 bytes a leaf in the trees. In shards they are behind the codes of a row, which are then
+                 wider, also those of evaluation sets
 
     With folds, everything except the codes is multiplied by the number of folds; with target statistics, the
     codes too. Further entries:
@@ -171,7 +178,8 @@ def estimate_gradient_boosting(
     leaves       40 n, of remote rows whose scores are in this process: their leaves, and their order
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
-    evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
+    evaluated, in_shards = size.n_evaluated + size.n_held_out, size.is_remote and size.linear_leaves
+    stride = row_stride(value_bytes(n_columns, size.value_bytes if in_shards else 0))
     entries = n_columns * (min(size.max_bins, n) + 1)
     n_slots = slots_for(n_leaves, entries, is_complete=is_complete)
     histograms = 16 * entries * (n_slots + 2) + 24 * entries * size.n_threads
@@ -190,10 +198,11 @@ def estimate_gradient_boosting(
         name: bytes_ * (n_codes if name == "codes" else size.n_folds) for name, bytes_ in estimate.items()
     }
     if size.linear_leaves:
+        estimate["trees"] += size.n_counted_rounds * size.n_folds * n_outputs * n_leaves * _TERMS_BYTES
+    if size.linear_leaves and not in_shards:
         n_copied = n + size.n_evaluated if size.is_copied else 0
         n_held_out = n if size.n_folds > 1 else size.n_held_out
         estimate["values"] = 8 * n_columns * (n_copied + n_held_out)
-        estimate["trees"] += size.n_counted_rounds * size.n_folds * n_outputs * n_leaves * _TERMS_BYTES
     if size.is_weighted:
         estimate["row factors"] = 32 * n
     if size.n_coded:
@@ -206,7 +215,8 @@ def estimate_gradient_boosting(
         estimate["leaves"] = 40 * n
     elif size.is_remote:  # shards hold packed statistics only
         estimate |= {"gradients": 0, "statistics": 8 * n_outputs * n}
-    return size.in_this_process(estimate, n * stride, n_codes)
+    n_wide = n + (size.n_evaluated if in_shards else 0)
+    return size.in_this_process(estimate, n_wide * stride, n_codes)
 
 
 def estimate_members(size: FitSize, *, evaluates: bool = False) -> dict[str, int]:

@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
+from hedgerow.boosting.gradient_boosting import GradientBoostingOptions, fit_gradient_boosting
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses.classification import BinaryLogLoss
+from hedgerow.losses.regression import SquaredError
+from hedgerow.table import read_table
 from hedgerow.table.table import Dataset
 from remote_tables import ShardedTable
 from shard_cases import CASES, N_ROWS, TABLE, assert_same, fit
@@ -24,6 +28,7 @@ def in_memory():
 MORE_SHARDS = [
     ("two classes", 1), ("random columns", 17), ("gradient", 1), ("gradient, folds", 2), ("bayesian", 1),
     ("bayesian, folds", 2), ("dropped", 1), ("statistics", 1), ("statistics, three classes", 17),
+    ("linear", 1), ("linear, three classes", 17), ("linear, gradient", 2),
 ]  # fmt: skip
 
 
@@ -37,7 +42,7 @@ def test_model_equals_that_of_rows_in_memory(name, n_shards, in_memory):
     [
         *("rows held out", "some rows per tree", "random columns", "absolute", "first order", "smoothed"),
         *("gradient", "bayesian", "bayesian, folds", "dropped", "statistics", "statistics, gradient"),
-        "statistics, dropped",
+        *("statistics, dropped", "linear", "linear, gradient", "linear, three classes"),
     ],
 )
 def test_model_is_the_same_when_shards_are_lost(name, in_memory):
@@ -46,22 +51,24 @@ def test_model_is_the_same_when_shards_are_lost(name, in_memory):
     assert sum(shards.n_calls for shards in table.opened) > 60
 
 
-def test_model_is_the_same_for_any_call_that_loses_shards():
-    expected, n_calls, at = fit("rows held out", TABLE, n_rounds=2), 1, 0
+@pytest.mark.parametrize("name", ["rows held out", "linear", "linear, gradient"])
+def test_model_is_the_same_for_any_call_that_loses_shards(name):
+    expected, n_calls, at = fit(name, TABLE, n_rounds=2), 1, 0
     while at < n_calls:
         table = ShardedTable(TABLE, 2, losses=(at,))
-        assert_same(fit("rows held out", table, n_rounds=2), expected)
+        assert_same(fit(name, table, n_rounds=2), expected)
         n_calls = table.opened[0].n_calls
         at += 5
     assert n_calls > 20
 
 
-def test_codes_stored_once_give_the_same_model(in_memory):
+@pytest.mark.parametrize("name", ["two classes", "linear"])
+def test_codes_stored_once_give_the_same_model(name, in_memory):
     class LowMemory(ShardedTable):
         __slots__ = ()
         low_memory = True
 
-    assert_same(fit("two classes", LowMemory(TABLE, 3)), in_memory("two classes"))
+    assert_same(fit(name, LowMemory(TABLE, 3)), in_memory(name))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +83,10 @@ def test_codes_stored_once_give_the_same_model(in_memory):
         ("dropped, absolute", False, True),
         ("statistics, three classes", True, True),
         ("statistics, dropped", False, True),
+        ("linear", True, True),
+        ("linear, three classes", False, True),
+        ("linear, gradient", True, False),
+        ("linear, statistics, gradient", True, True),
     ],
 )
 def test_evaluation_sets_may_be_sharded(name, train, evaluation):
@@ -90,7 +101,11 @@ def test_evaluation_sets_may_be_sharded(name, train, evaluation):
 
 
 @pytest.mark.parametrize(
-    "name", ["three classes", "huber", "smoothed", "gradient", "bayesian", "statistics, absolute"]
+    "name",
+    [
+        *("three classes", "huber", "smoothed", "gradient", "bayesian", "statistics, absolute"),
+        *("linear", "linear, gradient", "linear, three classes"),
+    ],
 )
 def test_fit_can_start_from_a_model(name):
     first = fit(name, TABLE, n_rounds=2).model
@@ -107,6 +122,32 @@ def test_memory_of_what_comes_to_this_process_is_counted(monkeypatch, name, purp
     fit("two classes", ShardedTable(TABLE, 3), n_rounds=1)
     with pytest.raises(MemoryError, match=rf"to 900 rows of 6 columns needs about .*{purpose} \d"):
         fit(name, ShardedTable(TABLE, 3), n_rounds=1)
+
+
+def test_linear_leaves_can_continue_a_model_of_constant_ones():
+    first = fit("whole weights", TABLE, n_rounds=2).model
+    sharded = fit("linear", ShardedTable(TABLE, 3, losses=(2,)), previous=first)
+    assert_same(sharded, fit("linear", TABLE, previous=first))
+    assert sharded.model.forest.linear.counts.any()
+
+
+def test_a_range_that_ends_at_zero_has_the_same_bits_whichever_zero_comes_first():
+    x = np.concatenate([np.zeros(150), np.arange(1.0, 451.0)])
+    y, tables = 0.01 * x + np.sin(x), []
+    for negative in (slice(0, 0), slice(0, 75), slice(75, 150)):
+        values = x.copy()
+        values[negative] = -0.0
+        tables.append(read_table(values[:, np.newaxis]))
+    results = []
+    for table in tables:
+        for rows in (table, ShardedTable(table, 4)):
+            options = GradientBoostingOptions(
+                loss=SquaredError(), n_rounds=2, learning_rate=0.3, growth=GrowthOptions(), linear_l2=1.0
+            )
+            results.append(fit_gradient_boosting(Dataset(None, rows, y.copy(), None), [], options))
+    assert (results[0].model.forest.linear.lower == 0).any()
+    for result in results[1:]:
+        assert_same(result, results[0])
 
 
 def test_shards_are_closed_after_an_error():

@@ -77,6 +77,14 @@ CASES = {
         GradientBoostingClassifier(**FEW, max_categories_for_sets=2, n_folds=2, early_stopping=True),
         "label",
     ),
+    "boosting, linear": (
+        GradientBoostingRegressor(**FEW, linear_leaves=True, n_folds=2, early_stopping=True, subsample=0.7),
+        "number",
+    ),
+    "boosting, linear, gradients": (
+        GradientBoostingClassifier(**FEW, linear_leaves=True, sampling="gradient", max_categories_for_sets=2),
+        "label",
+    ),
     "boosting, validation rows": (
         GradientBoostingRegressor(n_estimators=6, random_state=1, early_stopping=True, n_iter_no_change=2),
         "number",

@@ -6,7 +6,7 @@ import pytest
 from hedgerow.table import read_table
 from python_bodies import both_ways
 from remote_tables import ShardedTable
-from shard_cases import CASES, VALUES, fit
+from shard_cases import CASES, VALUES, assert_same, fit
 
 N = 90
 
@@ -19,7 +19,8 @@ class LowMemory(ShardedTable):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("large leaves", LowMemory), ("heavy tails", ShardedTable), ("whole weights", ShardedTable),
-     ("whole weights", LowMemory), ("by depth", ShardedTable), ("absolute", ShardedTable)],
+     ("whole weights", LowMemory), ("by depth", ShardedTable), ("absolute", ShardedTable),
+     ("linear", ShardedTable), ("linear, heavy tails", LowMemory), ("linear, gradient", ShardedTable)],
 )  # fmt: skip
 def test_fit_on_shards_by_python_bodies_has_the_same_bits(name, kind, monkeypatch):
     loss, y, weight, settings, rules = CASES[name]
@@ -32,5 +33,10 @@ def test_fit_on_shards_by_python_bodies_has_the_same_bits(name, kind, monkeypatc
     for field, values in vars(compiled.model.forest).items():
         if isinstance(values, np.ndarray):
             np.testing.assert_array_equal(values, getattr(python.model.forest, field), err_msg=field)
+    linear = [result.model.forest.linear for result in (compiled, python)]
+    assert (linear[0] is not None) == name.startswith("linear")
+    if linear[0] is not None:
+        assert linear[0].counts.any()
+        assert_same(compiled, python)
     assert compiled.model.forest.n_trees == 1
     assert len(compiled.model.forest.left) > 3

@@ -240,9 +240,15 @@ def fit_streams(folder):
         {},
         {"n_folds": 2},
         {"growth_policy": "symmetric", "max_leaf_nodes": None, "max_depth": 2},
+        {"linear_leaves": True},
     ):
         options = SMALL | {"early_stopping": True} | parameters
         GradientBoostingClassifier(**options).fit(folder / "classes", target="label", sample_weight="weight")
+        if "linear_leaves" in parameters:
+            table32 = chosen(table.select(["narrow", "score"]), "score")
+            write(table32, folder / "narrow", cuts=(80,))
+            GradientBoostingRegressor(**options, warm_start=True).fit(folder / "narrow", target="score")
+            continue
         GradientBoostingRegressor("absolute_error", **options).fit(folder / "numbers", target="score")
     for make in (AdaBoostClassifier, RandomForestClassifier):
         model = make(n_estimators=3, random_state=0)

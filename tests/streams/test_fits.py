@@ -35,6 +35,19 @@ MODELS = [
     (GradientBoostingClassifier(**FEW, max_categories_for_sets=3, early_stopping=True), "label", "weight"),
     (GradientBoostingClassifier(**FEW, path_smooth=5.0, n_folds=2), "number", "weight"),
     (GradientBoostingClassifier(**FEW, leaf_value_folds=2, subsample=0.5), "number", "weight"),
+    (hedgerow.GradientBoostingRegressor(**FEW, linear_leaves=True, n_jobs=3), "score", "weight"),
+    (
+        GradientBoostingClassifier(
+            **FEW, linear_leaves=True, max_categories_for_sets=3, n_folds=2, subsample=0.5
+        ),
+        "label",
+        None,
+    ),
+    (
+        GradientBoostingClassifier(**FEW, linear_leaves=True, sampling="gradient", n_jobs=2),
+        "number",
+        "weight",
+    ),
     (AdaBoostClassifier(n_estimators=3), "number", "weight"),
     (hedgerow.LogitBoostClassifier(n_estimators=3), "label", None),
     (DecisionStump(), "number", "weight"),
@@ -97,7 +110,12 @@ def test_a_model_of_other_rows_has_other_bytes():
 
 @pytest.mark.parametrize(
     "model",
-    [GradientBoostingClassifier(**FEW), AdaBoostClassifier(**FEW), RandomForestClassifier(**FEW)],
+    [
+        GradientBoostingClassifier(**FEW),
+        GradientBoostingClassifier(**FEW, linear_leaves=True, n_folds=2),
+        AdaBoostClassifier(**FEW),
+        RandomForestClassifier(**FEW),
+    ],
     ids=name_of,
 )
 def test_codes_in_a_mapped_file_give_the_same_model_and_leave_no_file(tmp_path, model):
@@ -113,6 +131,8 @@ def test_codes_in_a_mapped_file_give_the_same_model_and_leave_no_file(tmp_path, 
     ("model", "columns"),
     [
         (GradientBoostingClassifier(n_estimators=2), ["narrow", "colour"]),  # float32
+        (GradientBoostingClassifier(n_estimators=2, linear_leaves=True), ["narrow", "colour"]),
+        (GradientBoostingClassifier(n_estimators=2, linear_leaves=True), ["colour"]),
         (
             GradientBoostingClassifier(n_estimators=2, categorical_features=["whole", "flag"]),
             ["whole", "x", "flag"],
@@ -120,7 +140,7 @@ def test_codes_in_a_mapped_file_give_the_same_model_and_leave_no_file(tmp_path, 
         (GradientBoostingClassifier(n_estimators=2, max_bins=9, n_jobs=1), ["x", "narrow"]),
         (hedgerow.DecisionTreeClassifier(max_depth=2, max_bins=900), ["narrow", "x"]),  # codes of two bytes
     ],
-    ids=["float32", "categories", "few bins", "many bins"],
+    ids=["float32", "linear, float32", "linear, no numbers", "categories", "few bins", "many bins"],
 )
 def test_models_of_some_columns_and_three_classes(tmp_path, model, columns):
     table = rows()
@@ -156,6 +176,8 @@ def test_a_fit_with_folds_encodes_the_rows_once(tmp_path, monkeypatch):
             random_state=0,
             n_folds=2,
         ),
+        partial(GradientBoostingClassifier, linear_leaves=True, n_folds=2, random_state=0),
+        partial(GradientBoostingClassifier, linear_leaves=True, sampling="gradient", random_state=0),
     ],
 )
 def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
@@ -171,6 +193,25 @@ def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
     assert to_bytes(model) == wanted
     with pytest.raises(ValueError, match="is of a fit with another X"):
         clone(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "checkpoint")
+
+
+def test_values_of_linear_leaves_are_counted_and_limited_as_codes_are(tmp_path, monkeypatch):
+    table = rows(6000).select(["x", "narrow", "colour", "score"])
+    folder, storages, make = write(table, tmp_path / "rows"), [], CodeStorage.__init__
+
+    def made(storage, sizes, *args):
+        make(storage, sizes, *args)
+        storages.append(storage)
+
+    monkeypatch.setattr(CodeStorage, "__init__", made)
+    model = hedgerow.GradientBoostingRegressor(**FEW, linear_leaves=True, n_jobs=1)
+    n_bytes = 6000 * 32  # three codes, and two numbers of eight bytes
+    for limit in (n_bytes, n_bytes - 1):
+        model.fit(Stream(folder, "score", memory_limit=limit, folder=tmp_path))
+        assert storages[-1].is_file == (limit < n_bytes)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
+    with pytest.raises(MemoryError, match=r"to 6,000 rows .*codes 192 kB"):
+        model.fit(Stream(folder, "score", memory_limit=n_bytes))
 
 
 @pytest.mark.parametrize("n_in_memory", [0, 2, 4])
@@ -232,6 +273,7 @@ def test_every_kind_of_source_gives_the_same_model(tmp_path):
     "model",
     [
         GradientBoostingClassifier(n_estimators=12, early_stopping=True, n_iter_no_change=2, random_state=0),
+        GradientBoostingClassifier(n_estimators=5, linear_leaves=True, random_state=0),
         AdaBoostClassifier(n_estimators=6),
         hedgerow.LogitBoostClassifier(n_estimators=4),
     ],

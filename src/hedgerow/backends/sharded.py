@@ -141,7 +141,12 @@ class ShardEvaluationRows:
         call = self._shards.shards.call
         self._shards.update(
             lambda: [
-                call("add_tree", tree % self._loss.n_outputs, nodes, fitted.terms[tree] if fitted.terms else None)
+                call(
+                    "add_tree",
+                    tree % self._loss.n_outputs,
+                    nodes,
+                    fitted.terms[tree] if fitted.terms else None,
+                )
                 for tree, nodes in enumerate(fitted.trees)
             ]
         )

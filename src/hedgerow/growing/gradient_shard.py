@@ -24,19 +24,13 @@ from hedgerow.binning import Bins
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import packed_block_rows
 from hedgerow.growing.row_layout import RowLayout
+from hedgerow.growing.shard_values import ShardValues
 from hedgerow.growing.shards import Sums
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread
 from hedgerow.kernels.cpu.histogram import sum_statistics
-from hedgerow.kernels.cpu.linear import FlatTerms, add_linear_coded
-from hedgerow.kernels.cpu.linear_shards import (
-    LeafRuns,
-    TreeColumns,
-    add_linear_leaves,
-    find_leaf_ranges,
-    sum_leaves,
-)
+from hedgerow.kernels.cpu.linear_shards import LeafRuns, TreeColumns
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Statistics
 from hedgerow.linear_terms import LinearTerms
@@ -103,8 +97,7 @@ class GradientShard:
         if factory.replaced:
             codes[:, list(factory.replaced)] = row_arrays["codes"]
         self.codes = codes_by_row(factory.bins, codes, by_column=not factory.low_memory)
-        layout = factory.layout or RowLayout(factory.bins.n_columns)
-        self._values, self._positions = layout.values(codes), layout.positions
+        self._values = None if factory.layout is None else ShardValues(factory.layout, codes)
         self.n_rows, self.y = len(codes), row_arrays["y"]
         self.weight = row_arrays.get("weight", _NO_WEIGHT)
         self.copies = row_arrays.get("copies", _NO_COPIES)
@@ -145,19 +138,15 @@ class GradientShard:
         for a in range(0, self.n_rows if outputs else 0, _ROWS_PER_BLOCK):
             b = min(a + _ROWS_PER_BLOCK, self.n_rows)
             by_column = np.ascontiguousarray(self.codes.by_row[a:b, :n_columns].T)
-            terms = None if forest.linear is None else self._flat(forest.linear)
+            if self._values is not None:
+                self._values.add_forest(forest, by_column, a, self.raw[:, a:b])
+                continue
             for tree, output in enumerate(outputs):
-                own = tree, 0, b - a, self.raw[output, a:b]
-                if terms is None:
-                    add_coded(by_column, forest.trees, *own)
-                else:
-                    add_linear_coded(by_column, self._values[a:b], forest.trees, terms, *own)
+                add_coded(by_column, forest.trees, tree, 0, b - a, self.raw[output, a:b])
         return None, ()
 
-    def add_tree(
-        self, output: int, nodes: NDArray[np.void], terms: LinearTerms | None
-    ) -> tuple[None, Sums]:
-        """Add the functions of a tree to the scores of the evaluated rows; terms : None of constant leaves."""
+    def add_tree(self, output: int, nodes: NDArray[np.void], terms: LinearTerms | None) -> tuple[None, Sums]:
+        """Add a tree to the scores of the evaluated rows; `terms` are None if its leaves are constant."""
         self._add_by_traversal(self.evaluated, self.raw[output], nodes, terms)
         return None, ()
 
@@ -186,16 +175,10 @@ class GradientShard:
         if len(rows):
             leaf_ids = np.empty(len(rows), np.int32)
             find_nodes(self.codes.by_row, nodes, rows, leaf_ids)
-            if terms is None:
+            if self._values is None or terms is None:
                 raw[rows] += nodes["value"][leaf_ids]
             else:
-                values = np.ascontiguousarray(nodes["value"])
-                add_linear_leaves(self._values, values, self._flat(terms), rows, leaf_ids, raw)
-
-    def _flat(self, terms: LinearTerms) -> FlatTerms:
-        """Return terms whose columns are those of the rows of values."""
-        flat = terms.flat()
-        return flat._replace(column=self._positions[flat.column].astype(np.int32))
+                self._values.add_tree(nodes, terms, rows, leaf_ids, raw)
 
     def linear_scores(self, nodes: NDArray[np.void], terms: LinearTerms) -> tuple[Floats, Sums]:
         """Return the functions of the leaves of a tree at every row."""
@@ -410,30 +393,25 @@ class GradientShard:
                 position += 1
         return None, (counts, out)
 
-    # --- linear leaves
-
-    def linear_ranges(self, identifiers: Integers, columns: TreeColumns) -> tuple[tuple[Floats, Floats], Sums]:
-        """Return the ranges of columns in the leaves of these identifiers, each (leaves, MAX_TERMS)."""
-        runs, own = self._leaf_columns(identifiers, columns)
-        find_leaf_ranges(self._values, runs, own)
-        return (own.lower, own.upper), ()
-
-    def linear_sums(self, identifiers: Integers, columns: TreeColumns, n_sums: int) -> tuple[None, Sums]:
-        """Return sums of `linear_shards.sum_leaves`, (leaves, sums, 3)."""
-        runs, own = self._leaf_columns(identifiers, columns)
-        words = np.empty((len(identifiers), n_sums, 3), np.int64)
-        sum_leaves(self._values, runs, self._statistics, own, words)
-        return None, (words,)
-
-    def _leaf_columns(self, identifiers: Integers, columns: TreeColumns) -> tuple[LeafRuns, TreeColumns]:
-        """Return the rows of leaves, and copies of columns that are those of the rows of values."""
-        ends = np.array([self._runs[leaf] for leaf in identifiers.tolist()], np.int64)
-        runs = LeafRuns(self._rows, ends[:, 0].copy(), ends[:, 1].copy())
-        own = TreeColumns(*(array.copy() for array in columns))
-        return runs, own._replace(column=self._positions[columns.column])
-
     def bin_counts(self, node: int) -> tuple[None, Sums]:
         """Count the copies of the rows of a node by column and code, (entries,)."""
         out = np.zeros(len(self._scratch), np.int64)
         count_codes(self.codes, self._stored, self._rows, *self._runs[node], self.copies, out)
         return None, (out,)
+
+    # --- linear leaves
+
+    def linear_ranges(self, identifiers: Integers, columns: TreeColumns) -> tuple[Any, Sums]:
+        """Return the ranges of columns in the leaves of these identifiers; see `ShardValues`."""
+        assert self._values is not None  # noqa: S101 - leaves are linear
+        return self._values.ranges(self._leaf_runs(identifiers), columns), ()
+
+    def linear_sums(self, identifiers: Integers, columns: TreeColumns, n_sums: int) -> tuple[None, Sums]:
+        """Return sums of the leaves of these identifiers; see `ShardValues`."""
+        assert self._values is not None  # noqa: S101 - leaves are linear
+        runs = self._leaf_runs(identifiers)
+        return None, (self._values.sums(runs, columns, self._statistics, n_sums),)
+
+    def _leaf_runs(self, identifiers: Integers) -> LeafRuns:
+        ends = np.array([self._runs[leaf] for leaf in identifiers.tolist()], np.int64)
+        return LeafRuns(self._rows, ends[:, 0].copy(), ends[:, 1].copy())

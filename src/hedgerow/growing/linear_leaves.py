@@ -7,6 +7,7 @@ the normal equations, of all leaves at once. See `hedgerow.kernels.cpu.linear_sh
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
 from hedgerow.binning import Bins
@@ -64,14 +65,19 @@ class ShardedLinearLeaves:
 
 def _allocate_columns(n_leaves: int) -> TreeColumns:
     shape = (n_leaves, MAX_TERMS)
-    numbers = [np.zeros(shape) for _ in range(3)]
-    return TreeColumns(np.zeros(n_leaves, np.int64), np.zeros(shape, np.int64), *numbers, np.zeros(shape, np.int64))
+    lower, upper, scale = (np.zeros(shape) for _ in range(3))
+    counts, column, middle = (
+        np.zeros(n_leaves, np.int64),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+    )
+    return TreeColumns(counts, column, lower, upper, scale, middle)
 
 
 # --- in memory and in shards
 
 
-def linear_rules(usable: np.ndarray, l2: float, statistics: RowStatistics) -> LinearRules:
+def linear_rules(usable: NDArray[np.uint8], l2: float, statistics: RowStatistics) -> LinearRules:
     """Return the rules of a tree. usable : 1 for every numeric column."""
     unit = statistics.gradient_unit / statistics.hessian_unit
     return LinearRules(usable, l2 / statistics.hessian_unit, unit, _ROWS_PER_TERM)
@@ -88,7 +94,7 @@ def allocate_terms(n_leaves: int) -> LeafTerms:
 
 
 def set_terms(grown: GrownTree, terms: LeafTerms) -> None:
-    """Set the terms of a tree; small leaves of symmetric trees, which have the value of another node, have none."""
+    """Set the terms of a tree; leaves that have the value of a node above, in symmetric trees, have none."""
     if grown.value_nodes is not None:
         terms.counts[grown.value_nodes[grown.leaves] != grown.leaves] = 0
     grown.terms = _by_node(terms, grown.leaves, len(grown.nodes))

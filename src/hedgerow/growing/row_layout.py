@@ -61,7 +61,7 @@ class RowLayout:
         return positions
 
     def values(self, rows: NDArray[Any]) -> AnyFloats:
-        """Return rows as numbers (rows, width / size of a number), of which those at `positions` are values."""
+        """Return rows as an array of numbers, of which those at `positions` are values."""
         return rows.view(self.dtype) if self.columns else np.empty((len(rows), 0), self.dtype)
 
     def allocate(self, n_rows: int) -> NDArray[Any]:

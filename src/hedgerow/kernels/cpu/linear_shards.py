@@ -1,4 +1,4 @@
-"""Linear functions of leaves whose rows are in shards; `linear.fit_leaves` in steps, for all leaves of a tree.
+"""Linear functions of leaves whose rows are in shards; the steps of `linear.fit_leaves`.
 
     columns     start_columns    from the nodes
     ranges      find_leaf_ranges   in every shard; the smallest and largest of all shards
@@ -58,7 +58,11 @@ class LeafRuns(NamedTuple):
 def _own(columns, leaf):
     """Return the columns of a leaf."""
     return LeafColumns(
-        columns.column[leaf], columns.lower[leaf], columns.upper[leaf], columns.scale[leaf], columns.middle[leaf]
+        columns.column[leaf],
+        columns.lower[leaf],
+        columns.upper[leaf],
+        columns.scale[leaf],
+        columns.middle[leaf],
     )
 
 
