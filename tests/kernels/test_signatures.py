@@ -245,9 +245,8 @@ def fit_streams(folder):
         options = SMALL | {"early_stopping": True} | parameters
         GradientBoostingClassifier(**options).fit(folder / "classes", target="label", sample_weight="weight")
         if "linear_leaves" in parameters:
-            table32 = chosen(table.select(["narrow", "score"]), "score")
-            write(table32, folder / "narrow", cuts=(80,))
-            GradientBoostingRegressor(**options, warm_start=True).fit(folder / "narrow", target="score")
+            write(table.select(["narrow", "score"]), folder / "narrow", cuts=(80,))
+            GradientBoostingRegressor(**options).fit(folder / "narrow", target="score")
             continue
         GradientBoostingRegressor("absolute_error", **options).fit(folder / "numbers", target="score")
     for make in (AdaBoostClassifier, RandomForestClassifier):
@@ -260,7 +259,12 @@ def fit_shards(_folder):
         lazy = dask_array(X, [100, 200])
         for y in TARGETS.values():
             make = GradientBoostingRegressor if y.dtype.kind == "f" else GradientBoostingClassifier
-            for parameters in ({"early_stopping": True}, PARAMETERS[-2], {"n_folds": 2, "subsample": 0.5}):
+            for parameters in (
+                {"early_stopping": True},
+                PARAMETERS[-2],
+                {"n_folds": 2, "subsample": 0.5},
+                {"linear_leaves": True, "sampling": "gradient"},
+            ):
                 make(**SMALL | parameters).fit(lazy, y).predict(X)
         AdaBoostClassifier(n_estimators=2).fit(lazy, TARGETS["two classes"])
         RandomForestClassifier(n_estimators=2, random_state=0).fit(lazy, TARGETS["two classes"])

@@ -209,7 +209,7 @@ def test_values_of_linear_leaves_are_counted_and_limited_as_codes_are(tmp_path, 
     for limit in (n_bytes, n_bytes - 1):
         model.fit(Stream(folder, "score", memory_limit=limit, folder=tmp_path))
         assert storages[-1].is_file == (limit < n_bytes)
-    monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
+    monkeypatch.setenv("HEDGEROW_MEMORY", "600kB")
     with pytest.raises(MemoryError, match=r"to 6,000 rows .*codes 192 kB"):
         model.fit(Stream(folder, "score", memory_limit=n_bytes))
 

@@ -124,9 +124,12 @@ CASES = {
         LINEAR | OF_THREE | folds(THREE, SMOOTH) | {"subsample": 0.7}, {},
     ),
     "linear, symmetric": (Poisson, WHOLE, SMOOTH, LINEAR | {"path_smooth": 4.0}, SYMMETRIC),
-    "linear, gradient": (BinaryLogLoss, TWO, WHOLE, LINEAR | GRADIENT | {"validation_rows": HELD}, SYMMETRIC),
+    "linear, gradient": (
+        BinaryLogLoss, TWO, WHOLE, LINEAR | GRADIENT | {"validation_rows": HELD, "subsample": 0.8},
+        {"min_samples_leaf": 8},
+    ),
     "linear, statistics, gradient": (
-        lambda: MultinomialLogLoss(3), THREE, None, LINEAR | GRADIENT | OF_THREE | folds(THREE), {},
+        lambda: MultinomialLogLoss(3), THREE, None, LINEAR | GRADIENT | OF_THREE | folds(THREE), SYMMETRIC,
     ),
     "linear, bayesian": (SquaredError, SIGNAL, WHOLE, LINEAR | BAYESIAN | {"subsample": 0.6}, {}),
 }  # fmt: skip
