@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import delayed
+from sklearn.base import clone
 
 from dask_cases import (
     FEATURES,
@@ -136,6 +137,14 @@ MODEL = GradientBoostingRegressor(n_estimators=6, random_state=0)
 @pytest.fixture(scope="module")
 def expected():
     return to_bytes(MODEL.fit(X, Y))
+
+
+def test_a_worker_killed_between_rounds_does_not_change_linear_leaves(processes):
+    model = clone(MODEL).set_params(linear_leaves=True, n_folds=2, subsample=0.7)
+    wanted = to_bytes(model.fit(X, Y))
+    kill = after_round(3, lambda: os.kill(worker_pids(processes)[0], signal.SIGKILL))
+    assert to_bytes(model.fit(dask_array(X, uneven(len(X), 5)), Y, callbacks=[kill])) == wanted
+    assert tasks_left(processes) == []
 
 
 def fit_collection(**options):
