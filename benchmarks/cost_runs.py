@@ -45,6 +45,7 @@ class EchoFactory:
     """Creates shards that work for some milliseconds and reply."""
 
     by_row = True
+    layout = None
     row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> "Echo":

@@ -449,9 +449,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
         influence the choice of splits.
     linear_leaves : bool
-        Leaves hold linear functions instead of constants; see Notes. Needs rows in memory, and excludes
-        `monotonic_cst`, `drop_rate`, `max_leaf_step`, `newton=False`, other estimators, and losses with a
-        line search.
+        Leaves hold linear functions instead of constants; see Notes. Excludes `monotonic_cst`, `drop_rate`,
+        `leaf_value_folds`, `max_leaf_step`, `newton=False`, other estimators, and losses with a line search.
     linear_l2 : float
         Penalty of the slopes of linear leaves, per standard deviation of the column in the leaf; compared to
         the sum of hessians of the leaf, as `l2_regularization`.
