@@ -44,6 +44,7 @@ CASES = {
     "folds, stopped": (CLASSIFIER, "three", FOLDS | STOPS, WEIGHTS),
     "folds, stopped, sampled": (CLASSIFIER, "two", FOLDS | STOPS | {"subsample": 0.6}, {}),
     "folds, evaluated": (REGRESSOR, "numbers", FOLDS | STOPS, {"eval_set": (VALID, OTHERS["numbers"] + 1)}),
+    "folds, bayesian": (REGRESSOR, "numbers", FOLDS | {"sampling": "bayesian"}, WEIGHTS),
     "folds, two models": (CLASSIFIER, "three", FOLDS | STOPS | {"n_folds": 2}, WEIGHTS),
     "folds, two models, evaluated": (
         CLASSIFIER, "two", FOLDS | {"n_folds": 2, "subsample": 0.6}, {"eval_set": (VALID, OTHERS["two"])},

@@ -174,23 +174,23 @@ def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("options", "arguments"),
+    ("options", "is_evaluated"),
     [
-        ({"drop_rate": 0.5, "subsample": 0.7}, {"eval_set": ("rows", "label", "weight")}),
-        ({"drop_rate": 0.5, "max_categories_for_sets": 3}, {}),
-        ({"leaf_value_folds": 2, "early_stopping": True, "n_iter_no_change": 9}, {}),
-        ({"leaf_value_folds": 2, "n_folds": 2, "subsample": 0.5}, {"eval_set": ("rows", "label")}),
+        ({"drop_rate": 0.5, "subsample": 0.7}, True),
+        ({"drop_rate": 0.5, "max_categories_for_sets": 3}, False),
+        ({"leaf_value_folds": 2, "early_stopping": True, "n_iter_no_change": 9}, False),
+        ({"leaf_value_folds": 2, "n_folds": 2, "subsample": 0.5}, True),
     ],
     ids=str,
 )
-def test_a_fit_that_stores_scores_resumes_from_files_and_in_memory(tmp_path, options, arguments):
+def test_a_fit_that_stores_scores_resumes_from_files_and_in_memory(tmp_path, options, is_evaluated):
     table = chosen(rows(), "label", "weight")
     folder, path = write(table, tmp_path / "rows", cuts=(333, 900), row_group=50), tmp_path / "checkpoint"
     y, weight = np.asarray(table["label"]), np.asarray(table["weight"])
     in_files, held = {"target": "label", "sample_weight": "weight"}, {}
-    if arguments:
-        held = {"eval_set": (features(table), y, weight)[: len(arguments["eval_set"])]}
-        in_files["eval_set"] = (folder, *arguments["eval_set"][1:])
+    if is_evaluated:
+        held["eval_set"] = (features(table), y, weight)
+        in_files["eval_set"] = (folder, "label", "weight")
     kind = partial(GradientBoostingClassifier, random_state=0, **options)
     wanted = to_bytes(kind(n_estimators=6).fit(features(table), y, weight, **held))
     kind(n_estimators=2).fit(folder, **in_files, checkpoint=path)

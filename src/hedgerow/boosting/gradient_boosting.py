@@ -117,7 +117,8 @@ def fit_gradient_boosting(
     _require_memory(train, evaluation_sets, options)
     rounds: list[Any] = []
     first_round = 0 if previous is None else previous.n_rounds
-    if options.drop_rate and isinstance(previous, TreeModel):  # of a checkpoint; its trees may be dropped
+    stored = options.checkpointer.pop_scores() if options.checkpointer else {}
+    if stored and options.drop_rate and isinstance(previous, TreeModel):  # its trees may be dropped
         rounds, previous = list(rounds_of(previous)), previous.cut(0)
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
@@ -129,8 +130,9 @@ def fit_gradient_boosting(
             evaluation_rows.append(ensemble.evaluation_rows(rows))
             stack.callback(evaluation_rows[-1].close)
         rule = GradientRule(training, evaluation_rows, rounds, evaluate_training=options.verbose > 0)
-        if options.checkpointer and options.stores_scores and first_round:
-            ensemble.restore_scores(options.checkpointer.pop_scores())
+        if stored:
+            ensemble.restore_scores(stored)
+            stored = {}  # as large as the scores of the rows
 
         def snapshot(history: HistoryDict, best_round: int | None) -> FitResult | None:
             if options.stores_scores and rule.in_round:
