@@ -7,6 +7,7 @@ counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,25 @@ class Forest(PickledWithoutCache):
             sets=np.ascontiguousarray(split["goes_left"][by_set]),
             linear=LinearTerms.join(terms) if terms else None,
         )
+
+    def records(self) -> list[NDArray[np.void]]:
+        """Return the node records of every tree, from which `of` makes the same forest.
+
+        Fields that only the growing of a tree uses are 0.
+        """
+        nodes, by_set = np.zeros(len(self.left), NODE), self.set_number >= 0
+        for name in ("left", "count", "value"):
+            nodes[name] = getattr(self, name)
+        for name in ("column", "threshold", "missing_left", "gain"):
+            nodes["split"][name] = getattr(self, name)
+        nodes["split"]["categorical"] = by_set
+        nodes["split"]["goes_left"][by_set] = self.sets[self.set_number[by_set]]
+        trees = [nodes[a:b].copy() for a, b in pairwise(self.starts.tolist())]
+        for tree in trees:
+            left, depth = tree["left"], tree["depth"]
+            for number in np.flatnonzero(left).tolist():  # children follow their parent
+                depth[left[number] : left[number] + 2] = depth[number] + 1
+        return trees
 
     @classmethod
     def join(cls, first: "Forest", second: "Forest") -> "Forest":

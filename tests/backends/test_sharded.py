@@ -131,21 +131,20 @@ def test_linear_leaves_can_continue_a_model_of_constant_ones():
     assert sharded.model.forest.linear.counts.any()
 
 
-def test_a_range_that_ends_at_zero_has_the_same_bits_whichever_zero_comes_first():
+@pytest.mark.parametrize("negative", [slice(0, 0), slice(0, 75), slice(75, 150)])
+def test_a_range_that_ends_at_zero_has_the_sign_of_the_first_zero(negative):
     x = np.concatenate([np.zeros(150), np.arange(1.0, 451.0)])
-    y, tables = 0.01 * x + np.sin(x), []
-    for negative in (slice(0, 0), slice(0, 75), slice(75, 150)):
-        values = x.copy()
-        values[negative] = -0.0
-        tables.append(read_table(values[:, np.newaxis]))
-    results = []
-    for table in tables:
-        for rows in (table, ShardedTable(table, 4)):
-            options = GradientBoostingOptions(
-                loss=SquaredError(), n_rounds=2, learning_rate=0.3, growth=GrowthOptions(), linear_l2=1.0
-            )
-            results.append(fit_gradient_boosting(Dataset(None, rows, y.copy(), None), [], options))
-    assert (results[0].model.forest.linear.lower == 0).any()
+    y, values = 0.01 * x + np.sin(x), x.copy()
+    values[negative] = -0.0
+    table, results = read_table(values[:, np.newaxis]), []
+    for rows in (table, *(ShardedTable(table, n_shards) for n_shards in (2, 4, 9))):
+        options = GradientBoostingOptions(
+            loss=SquaredError(), n_rounds=2, learning_rate=0.3, growth=GrowthOptions(), linear_l2=1.0
+        )
+        results.append(fit_gradient_boosting(Dataset(None, rows, y.copy(), None), [], options))
+    lower = results[0].model.forest.linear.lower
+    assert (lower == 0).any()
+    assert np.signbit(lower[lower == 0]).all() == (negative == slice(0, 75))
     for result in results[1:]:
         assert_same(result, results[0])
 

@@ -6,7 +6,11 @@ from sklearn.linear_model import LinearRegression
 
 import hedgerow
 from boosting_cases import classes, numbers, same_forests
-from hedgerow.boosting.dart import draw_dropped
+from hedgerow.boosting.dart import draw_dropped, rounds_of
+from hedgerow.forest import Forest
+from hedgerow.kernels.cpu.forest import add_tree
+from hedgerow.table import read_table
+from hedgerow.threads import Team
 
 REGRESSOR, CLASSIFIER = hedgerow.GradientBoostingRegressor, hedgerow.GradientBoostingClassifier
 DROPPED = {"drop_rate": 0.4, "random_state": 5, "min_samples_leaf": 5}
@@ -105,8 +109,25 @@ def test_what_needs_earlier_trees_is_refused(parameters):
     assert str(caught.value).startswith(f"{name}={value!r} is not allowed with drop_rate=0.1")
 
 
-def test_checkpoints_are_refused(tmp_path):
-    X, y = numbers(100)
-    model = REGRESSOR(n_estimators=3, drop_rate=0.1)
-    with pytest.raises(ValueError, match=r"is not allowed with drop_rate=0\.1, which changes earlier trees"):
-        model.fit(X, y, checkpoint=tmp_path / "fit")
+def test_rounds_of_a_model_are_those_that_made_it():
+    X, y = classes(300, 3)
+    X[:, 3] = np.round(np.abs(X[:, 3]) * 4)
+    X[::9, 0] = np.nan
+    model = CLASSIFIER(n_estimators=3, categorical_features=[3], **DROPPED).fit(X, y).model_
+    rounds = rounds_of(model)
+    assert len(rounds) == 3
+    trees = [tree for one in rounds for tree in one.trees]
+    same = Forest.of(trees, model.forest.output)
+    assert len(model.forest.sets) > 0
+    for name, array in model.forest.arrays().items():
+        assert np.array_equal(same.arrays()[name], array), name
+        assert same.arrays()[name].dtype == array.dtype
+    assert [one.n_leaves for one in rounds] == [
+        sum(int((tree["left"] == 0).sum()) for tree in one.trees) for one in rounds
+    ]
+    table, raw = read_table(X, categorical_features=[3]), np.repeat(model.start[:, None], len(y), axis=1)
+    with Team(1) as team:
+        codes = model.bins.encode(table, team, for_growing=False).codes.by_column
+    for number, tree in enumerate(trees):
+        add_tree(codes, tree, raw[number % 3], 0, len(y))
+    assert np.array_equal(raw, model.scores(table, 1))

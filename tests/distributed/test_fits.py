@@ -235,9 +235,12 @@ def test_an_interrupted_fit_leaves_nothing(client):
     check_fit()
 
 
-def test_a_failed_fit_releases_the_cluster_and_resumes_from_its_checkpoint(client, tmp_path):
+@pytest.mark.parametrize(
+    "options", [{}, {"drop_rate": 0.5}, {"leaf_value_folds": 3, "subsample": 0.7}], ids=str
+)
+def test_a_failed_fit_releases_the_cluster_and_resumes_from_its_checkpoint(client, tmp_path, options):
     X = dask_array(VALUES, [400, 200])
-    model = GradientBoostingRegressor(n_estimators=6, random_state=2)
+    model = GradientBoostingRegressor(n_estimators=6, random_state=2, **options)
     expected = to_bytes(model.fit(VALUES, NUMBER))
     path = tmp_path / "fit.checkpoint"
 

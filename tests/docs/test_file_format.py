@@ -200,6 +200,9 @@ def write_all(folder):
     yield path
     hedgerow.RandomForestClassifier(2, random_state=0).fit(X, y, checkpoint=f"{folder}/checkpoint")
     yield f"{folder}/checkpoint"
+    dropped = hedgerow.GradientBoostingClassifier(n_estimators=2, drop_rate=0.5)
+    dropped.fit(X, y, eval_set=(X, y), checkpoint=f"{folder}/dropped")
+    yield f"{folder}/dropped"
     for name in ("lbp", "tilted"):
         yield from write_cascade(folder, name)
 

@@ -23,7 +23,7 @@ def test_only_the_rows_of_the_scan_can_be_read():
 
     class Scanned(RemoteTable):
         __slots__ = ()
-        make_shards = encode = None
+        make_shards = read_codes = encode = None
 
     table = Scanned(sample)
     assert table.rows(np.array([3, 1]), slice(1, 3)).tolist() == [[7.0, 8.0], [1.0, 2.0]]

@@ -214,6 +214,31 @@ def test_values_of_linear_leaves_are_counted_and_limited_as_codes_are(tmp_path, 
         model.fit(Stream(folder, "score", memory_limit=n_bytes))
 
 
+@pytest.mark.parametrize(
+    ("options", "is_evaluated"),
+    [
+        ({"drop_rate": 0.5, "subsample": 0.7}, True),
+        ({"drop_rate": 0.5, "max_categories_for_sets": 3}, False),
+        ({"leaf_value_folds": 2, "early_stopping": True, "n_iter_no_change": 9}, False),
+        ({"leaf_value_folds": 2, "n_folds": 2, "subsample": 0.5}, True),
+    ],
+    ids=str,
+)
+def test_a_fit_that_stores_scores_resumes_from_files_and_in_memory(tmp_path, options, is_evaluated):
+    table = chosen(rows(), "label", "weight")
+    folder, path = write(table, tmp_path / "rows", cuts=(333, 900), row_group=50), tmp_path / "checkpoint"
+    y, weight = np.asarray(table["label"]), np.asarray(table["weight"])
+    in_files, held = {"target": "label", "sample_weight": "weight"}, {}
+    if is_evaluated:
+        held["eval_set"] = (features(table), y, weight)
+        in_files["eval_set"] = (folder, "label", "weight")
+    kind = partial(GradientBoostingClassifier, random_state=0, **options)
+    wanted = to_bytes(kind(n_estimators=6).fit(features(table), y, weight, **held))
+    kind(n_estimators=2).fit(folder, **in_files, checkpoint=path)
+    kind(n_estimators=4).fit(features(table), y, weight, **held, checkpoint=path)
+    assert to_bytes(kind(n_estimators=6).fit(folder, **in_files, checkpoint=path)) == wanted
+
+
 @pytest.mark.parametrize("n_in_memory", [0, 2, 4])
 def test_folds_with_target_statistics_copy_the_codes(tmp_path, monkeypatch, n_in_memory):
     """One column has more categories than codes; their numbers take several columns of codes."""

@@ -61,6 +61,20 @@ def cases():
             "numbers",
             {"eval_set": (X_valid, valid["numbers"])},
         ),
+        "gradient, dropped rounds": Case(
+            h.GradientBoostingRegressor(
+                n_estimators=9, loss="huber", drop_rate=0.4, learning_rate_decay=0.9, random_state=1
+            ),
+            "numbers",
+            {
+                "sample_weight": np.arange(240) % 3 + 0.5,
+                "eval_set": [(X_valid, valid["numbers"]), (X_valid[:9], valid["numbers"][:9])],
+            },
+        ),
+        "gradient, leaf values by fold": Case(
+            h.GradientBoostingClassifier(n_estimators=60, learning_rate=0.9, leaf_value_folds=3, **stops),
+            "three",
+        ),
         "real": Case(h.AdaBoostClassifier(n_estimators=9, algorithm="real", random_state=3), "three"),
         "gentle": Case(h.AdaBoostClassifier(n_estimators=9, algorithm="gentle", random_state=3), "three"),
         "resampled": Case(h.AdaBoostClassifier(n_estimators=40, resample=True, **stops)),

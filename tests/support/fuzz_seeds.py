@@ -57,8 +57,24 @@ GRADIENT = (
 )
 CHECKPOINTED = (
     *("gradient", "gradient of numbers", "adaboost", "adaboost on a grid", "logitboost", "anyboost"),
-    *("adaboost.r2", "three", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
+    *(
+        "dropped rounds",
+        "leaf values by fold",
+        "adaboost.r2",
+        "three",
+        "forest",
+        "forest of numbers",
+        "extra trees",
+        "bag",
+        "bag of boosters",
+    ),
 )
+
+
+SCORED = {  # checkpoints of these have scores of rows
+    "dropped rounds": lambda: (hr.GradientBoostingRegressor(drop_rate=0.5), *plain()),
+    "leaf values by fold": lambda: (hr.GradientBoostingClassifier(leaf_value_folds=2), *named(3)),
+}
 
 
 def few_rounds(model):
@@ -166,7 +182,7 @@ def checkpoints():
         for number, name in enumerate(CHECKPOINTED):
             path = Path(folder) / str(number)
             fit_with_checkpoint(name)(path)
-            _, X, _ = KINDS[name]()
+            _, X, _ = (KINDS | SCORED)[name]()
             resume = fit_with_checkpoint(name, 1)
             seeds.append(Seed(name, path.read_bytes(), X[:5], read_checkpoint, resume=resume))
     return seeds
@@ -174,7 +190,7 @@ def checkpoints():
 
 def fit_with_checkpoint(name, more=0):
     """Return a function that fits a model with `more` additional rounds and a checkpoint."""
-    made, X, y = KINDS[name]()
+    made, X, y = (KINDS | SCORED)[name]()
     made.set_params(**few_rounds(made))
     if hasattr(made, "random_state"):
         made.random_state = 0  # a checkpoint stores the seed

@@ -256,6 +256,12 @@ class TrainingScores(TreeScores):
             validation.update(fitted)
             self.raw[:, chosen] = validation.raw
 
+    def restore(self, raw: Floats) -> None:
+        """Set the scores (outputs, rows) to those of a checkpoint."""
+        self.raw[:] = raw
+        if self.validation is not None:
+            self.validation.raw[:] = raw[:, self._fit.options.validation_rows]  # equal after every round
+
     def _add_with_folds(self, fitted: TreeRound) -> None:
         """Add the trees to the scores of all rows; those that they were grown on get the values by fold."""
         before = [raw[tree.rows] for raw, tree in zip(self.raw, self._grown, strict=True)]

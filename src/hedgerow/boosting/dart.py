@@ -10,7 +10,7 @@ right amount; XGBoost uses the same factors. Later rounds change the values of e
 first rounds is not the model that was evaluated then, so that no early stopping can return to it.
 
 Which rounds are dropped is a hash of the seed and the round. Scores must be in this process; codes may be in
-shards.
+shards. They depend on the order in which trees were added and removed, so that a checkpoint stores them.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Integers
 from hedgerow.backends.base import BoostingOptions, EvaluationRows, TreeRound
 from hedgerow.backends.cpu import Trees
+from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import DROPPED_FEW, DROPPED_ROUNDS, choose_columns, sample_rows
 
 
@@ -31,6 +32,15 @@ class DropRound(TreeRound):
     """The trees of a round, and trees with the changes of the values of the dropped trees."""
 
     corrections: Trees
+
+
+def rounds_of(model: TreeModel) -> list[TreeRound]:
+    """Return the rounds of a model, whose trees later rounds may drop."""
+    trees, n_each = model.forest.records(), model.trees_per_round
+    return [
+        TreeRound(of_round, sum((len(nodes) + 1) // 2 for nodes in of_round))
+        for of_round in (trees[first : first + n_each] for first in range(0, len(trees), n_each))
+    ]
 
 
 def draw_dropped(n_rounds: int, rate: float, most: int | None, seed: int) -> Integers:

@@ -24,7 +24,7 @@ from hedgerow.backends.restorable_shards import is_central
 from hedgerow.backends.target_statistics import TargetOptions, TargetStatistics
 from hedgerow.binning import find_bins
 from hedgerow.boosting.callbacks import HistoryDict
-from hedgerow.boosting.dart import DropEvaluationRows, DropTrainingRows
+from hedgerow.boosting.dart import DropEvaluationRows, DropTrainingRows, rounds_of
 from hedgerow.boosting.folds import FoldTeams, FoldTrainingRows, fold_options
 from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
@@ -62,6 +62,11 @@ class GradientBoostingOptions(FitOptions):
     target_options: TargetOptions | None = None  # of columns that are coded by target statistics
     linear_l2: float | None = None  # penalty of the linear functions of leaves; None for constant leaves
 
+    @property
+    def stores_scores(self) -> bool:
+        """Whether a checkpoint stores the scores of rows, because these do not follow from the trees."""
+        return self.drop_rate > 0.0 or self.leaf_value_folds is not None
+
     def rate(self, iteration: int) -> float:
         """Return the learning rate of a round, by products, which are the same on all machines."""
         rate = self.learning_rate
@@ -93,12 +98,13 @@ class GradientBoostingOptions(FitOptions):
 
 @dataclass(eq=False)
 class FitResult:
-    """A fitted model, its loss and the history of its rounds."""
+    """A fitted model, its loss and the history of its rounds; for a checkpoint also scores of rows."""
 
     model: Model
     loss: Loss
     history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
+    scores: dict[str, Floats] = field(default_factory=dict)
 
 
 def fit_gradient_boosting(
@@ -110,6 +116,10 @@ def fit_gradient_boosting(
     """Fit a model, or add rounds to `previous`."""
     _require_memory(train, evaluation_sets, options)
     rounds: list[Any] = []
+    first_round = 0 if previous is None else previous.n_rounds
+    stored = options.checkpointer.pop_scores() if options.checkpointer else {}
+    if stored and options.drop_rate and isinstance(previous, TreeModel):  # its trees may be dropped
+        rounds, previous = list(rounds_of(previous)), previous.cut(0)
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
         ensemble = _start_ensemble(train, options, previous, rounds, team, stack)
@@ -120,12 +130,17 @@ def fit_gradient_boosting(
             evaluation_rows.append(ensemble.evaluation_rows(rows))
             stack.callback(evaluation_rows[-1].close)
         rule = GradientRule(training, evaluation_rows, rounds, evaluate_training=options.verbose > 0)
+        if stored:
+            ensemble.restore_scores(stored)
+            stored = {}  # as large as the scores of the rows
 
-        def snapshot(history: HistoryDict, best_round: int | None) -> FitResult:
-            return FitResult(ensemble.model(), options.loss, history, best_round)
+        def snapshot(history: HistoryDict, best_round: int | None) -> FitResult | None:
+            if options.stores_scores and rule.in_round:
+                return None  # after an interrupt: the scores are not those of the rounds
+            return FitResult(ensemble.model(), options.loss, history, best_round, ensemble.scores())
 
         history, best_round = run_rounds(
-            rule, training, options, 0 if previous is None else previous.n_rounds,
+            rule, training, options, first_round,
             has_evaluation_sets=bool(rule.evaluated), snapshot=snapshot,
         )  # fmt: skip
         model = ensemble.model()
@@ -159,6 +174,9 @@ def _require_memory(
         estimate = estimate_members(size, evaluates=True)
     if options.leaf_value_folds is not None:
         estimate["leaf value folds"] = 25 * size.n_rows * size.n_folds  # one byte a row, and their draws
+    if options.checkpointer and options.stores_scores:
+        n_scores = n_outputs * (size.n_rows * size.n_folds + size.n_evaluated * (options.drop_rate > 0.0))
+        estimate["scores in the checkpoint"] = 32 * n_scores  # four copies while the file is made
     advice, large_part = "use fewer rows or columns, a smaller eval_set", sum(estimate.values()) // 4
     if options.growth.symmetric and estimate.get("histograms", 0) > large_part:
         advice += ", a smaller max_depth"
@@ -174,7 +192,10 @@ class GradientRule:
 
     rounds : receives what is fitted in every round
     evaluate_training : compute the loss of the training rows even without evaluation sets, in another pass
+    in_round : whether a round has begun and is not complete
     """
+
+    in_round = False
 
     def __init__(
         self,
@@ -190,6 +211,7 @@ class GradientRule:
 
     def targets(self, iteration: int) -> Any:
         """Compute the gradients of the loss at the current scores."""
+        self.in_round = True
         return self.training.gradients()
 
     def update(self, fitted: Any, iteration: int) -> RoundResult:
@@ -198,7 +220,9 @@ class GradientRule:
         for rows in (self.training, *self.evaluation_rows):
             rows.update(fitted)
         train_loss = self.training.mean_loss() if self.evaluate_training else None
-        return RoundResult(fitted.n_leaves, train_loss, self.evaluate())
+        result = RoundResult(fitted.n_leaves, train_loss, self.evaluate())
+        self.in_round = False
+        return result
 
     def evaluate(self) -> tuple[float, ...]:
         """Return the loss of each evaluation set at the current scores."""
@@ -285,11 +309,13 @@ class _TreeEnsemble:
             for model, own in enumerate(model_options)
         ]
         self._mean_fit = TreeFit(options, bins, start, weights, None, team, previous, self._forest)
+        self._training: list[Any] = []  # the training rows of every model
+        self._dropping: list[Any] = []  # evaluation sets whose scores do not follow from the trees
 
     def training_rows(self, train: Dataset) -> TrainingRows:
         """Prepare the training rows."""
         y, folds = train.y, self._options.folds
-        rows = self._options.backend(train.table).training_rows(self._fits, train)
+        self._training = rows = self._options.backend(train.table).training_rows(self._fits, train)
         if self._options.drop_rate:
             return DropTrainingRows(rows[0], self._rounds, self._options)
         if folds is None or self._teams is None:
@@ -302,7 +328,28 @@ class _TreeEnsemble:
     def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
         """Prepare an evaluation set."""
         evaluation = self._options.backend(rows.table).evaluation_rows(self._mean_fit, rows)
-        return DropEvaluationRows(evaluation) if self._options.drop_rate else evaluation
+        if not self._options.drop_rate:
+            return evaluation
+        self._dropping.append(evaluation)
+        return DropEvaluationRows(evaluation)
+
+    def scores(self) -> dict[str, Floats]:
+        """Return the scores that a checkpoint stores: of the models (models, outputs, rows), of all sets."""
+        scores = {}
+        if self._options.stores_scores:
+            scores["training"] = np.stack([rows.raw for rows in self._training])
+        if self._dropping:
+            scores["evaluation"] = np.concatenate([rows.raw for rows in self._dropping], axis=1)
+        return scores
+
+    def restore_scores(self, scores: dict[str, Floats]) -> None:
+        """Set the scores to those of a checkpoint."""
+        for rows, raw in zip(self._training, scores["training"], strict=True):
+            rows.restore(raw)
+        first = 0
+        for rows in self._dropping:
+            rows.raw[:] = scores["evaluation"][:, first : first + rows.raw.shape[1]]
+            first += rows.raw.shape[1]
 
     def model(self) -> TreeModel:
         """Make a model of all rounds so far."""

@@ -95,6 +95,13 @@ class MemberEnsemble:
         raw = self._previous.scores(rows.X, len(rows.y))
         return MemberScores(self._options.loss, rows.y, rows.sample_weight, raw, rows.X)
 
+    def scores(self) -> dict[str, Floats]:
+        """Return no scores: they follow from the members."""
+        return {}
+
+    def restore_scores(self, scores: dict[str, Floats]) -> None:
+        """Do nothing: no checkpoint has them."""
+
     def model(self) -> MemberModel:
         """Make a model of all rounds so far."""
         members = [done.members for done in self._rounds]

@@ -179,6 +179,9 @@ class Checkpointer(Protocol):
     past_rounds: Sequence[Round]
     initial_losses: tuple[float, ...] | None
 
+    def pop_scores(self) -> dict[str, Any]:
+        """Return and release the scores of rows of the resumed fit, if they were stored."""
+
     def after_round(self, done: Round, snapshot: Callable[[], Any]) -> None:
         """Store the fit if it is due; `snapshot` returns the result of the rounds so far."""
 
@@ -334,7 +337,8 @@ def run_rounds(
 ) -> tuple[HistoryDict, int | None]:
     """Boost with the callbacks of the options; return the history and, with early stopping, the best round.
 
-    snapshot : returns the result of the fit so far, from the history and the best round.
+    snapshot : returns the result of the fit so far, from the history and the best round; None within a round
+        that was interrupted, if no fit could be resumed from there.
     finished : whether the resumed model cannot have further rounds.
     """
     checkpointer = options.checkpointer

@@ -121,9 +121,6 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
     def _check_target(self, y: Floats, target: Target) -> None:
         """Raise an error for encoded targets that the method cannot be fitted to."""
 
-    def _check_checkpoint(self, checkpoint: Any) -> None:
-        """Raise an error for parameters with which a fit cannot be resumed."""
-
     def _is_warm_start(self) -> bool:
         """Return whether a fit continues the fitted model."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "model_")
@@ -165,7 +162,6 @@ class EnsembleBase(FittedAttributesMixin, BaseEstimator, ABC):  # type: ignore[m
             if checkpoint is not None:
                 from hedgerow.estimators.checkpoint import FileCheckpointer  # noqa: PLC0415 - only if it is used
 
-                self._check_checkpoint(checkpoint)
                 checkpointer = FileCheckpointer(self, checkpoint)
                 model = checkpointer.model
             previous = model._previous()  # noqa: SLF001 - a copy of self

@@ -6,7 +6,8 @@
 A checkpoint is the model of the rounds so far, with notes on the fit: fingerprints of the data, the seed, and
 a digest of the model that a warm start began with. A fit that finds its file takes over these rounds, calls
 the callbacks with them again, and continues as a warm start does. The final model is therefore the same as
-that of an uninterrupted fit, bit for bit.
+that of an uninterrupted fit, bit for bit. Where scores of rows do not follow from the model (`drop_rate` and
+`leaf_value_folds` of gradient boosting), the notes have them too.
 
 `hedgerow.io` registers how models are written to files with `register_store`.
 """
@@ -163,6 +164,7 @@ class FileCheckpointer:
         self.initial_losses: tuple[float, ...] | None = None
         self._data: FitInput | None = None
         self._notes: dict[str, Any] = {}
+        self._scores: dict[str, Any] = {}  # the last axis is that of the rows
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, False
         if self._path.exists():
             self._resume(estimator)
@@ -175,6 +177,7 @@ class FileCheckpointer:
     def _resume(self, estimator: Any) -> None:
         """Copy the rounds of the checkpoint to the model, if it is a checkpoint of this fit."""
         stored, self._notes = self._store.read(self._path, self._checkpoint.trusted)
+        self._scores = self._notes.pop("scores")
         self._check_same_fit(stored, estimator)
         parameters = stored.get_params(deep=False)
         vars(self.model).update(
@@ -234,6 +237,10 @@ class FileCheckpointer:
                 others.append("eval_set")
             if others:
                 raise ValueError(f"{self._name} is of a fit with another {' and '.join(others)}; {_ADVICE}")
+        n_evaluated = sum(evaluated.table.n_rows for evaluated in data.evaluation_sets)
+        for name, n_rows in {"training": data.n_rows, "evaluation": n_evaluated}.items():
+            if name in self._scores and self._scores[name].shape[-1] != n_rows:
+                raise ValueError(f"{self._name} has scores of other rows; {_ADVICE}")
         first = int(getattr(self.model, "n_estimators_", 0)) if self._initial_digest else 0
         digests = {"rows": rows, "evaluations": evaluations, "began": self._initial_digest}
         self._notes = {"first": first} | self._notes | digests
@@ -244,6 +251,11 @@ class FileCheckpointer:
             raise ValueError(f"{self._name} is of a fit with the labels {stored}, not {passed}; {_ADVICE}")
 
     # --- called by the loop
+
+    def pop_scores(self) -> dict[str, Any]:
+        """Return and release the scores of rows of the resumed fit, if they were stored."""
+        scores, self._scores = self._scores, {}
+        return scores
 
     def after_round(self, done: Round | None, snapshot: Callable[[], Any]) -> None:
         """Write the file if it is due; `snapshot` returns the result of the rounds so far."""
@@ -258,12 +270,15 @@ class FileCheckpointer:
             self._write(snapshot())
 
     def _write(self, result: Any) -> None:
+        if result is None:  # the file keeps the rounds that it has
+            return
         snapshot = copy.copy(self.model)
         snapshot._set_fitted(result, self._data)  # noqa: SLF001 - a copy of the estimator
         if self._warm_start is not None:
             snapshot.warm_start = self._warm_start
         losses = None if self.initial_losses is None else list(self.initial_losses)
         notes = self._notes | {"seed": getattr(snapshot, "_seed", None), "base": losses}
+        notes["scores"] = getattr(result, "scores", {})
         try:
             self._store.write(self._path, snapshot, notes)
         except OSError as error:  # a failed write must not stop the fit

@@ -87,18 +87,6 @@ class GradientBoostingBase(BoostingBase):
     def _make_loss(self, n_classes: int | None) -> Loss:
         """Return the loss for targets of this number of classes."""
 
-    def _check_checkpoint(self, checkpoint: Any) -> None:
-        if self.drop_rate:
-            raise ValueError(
-                f"checkpoint={checkpoint!r} is not allowed with drop_rate={self.drop_rate}, which changes "
-                "earlier trees: it must be None"
-            )
-        if self.leaf_value_folds is not None:
-            raise ValueError(
-                f"checkpoint={checkpoint!r} is not allowed with leaf_value_folds={self.leaf_value_folds}, "
-                "whose scores of training rows are not those of the stored trees: it must be None"
-            )
-
     def _check_target(self, y: Floats, target: Target) -> None:
         loss = self._make_loss(target.n_classes)
         if self.linear_leaves and loss.requires_line_search:
@@ -487,7 +475,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     drop_rate, max_drop : float, int or None
         DART: in each round, each earlier one is left out with this probability, at most `max_drop`;
         the new trees and the left-out ones are then scaled down. Needs a number for `n_estimators`; early
-        stopping, folds, warm starts and checkpoints are not possible, as the values of earlier trees change.
+        stopping, folds and warm starts are not possible, as the values of earlier trees change. A checkpoint
+        then also has the scores of rows.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm: trees are fitted to the gradients, and
         leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
@@ -555,9 +544,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     The value for a fold has the same formula, without the rows of the fold; it is 0 if the other rows of the
     leaf have a smaller sum of hessians than `min_child_weight`, or if there are none. Rows that `subsample`
     leaves out, validation rows and evaluation sets get the values of the model. The training loss in
-    `history_` is that of the scores by fold. Warm starts and checkpoints are not possible, as these scores do
-    not follow from the trees, and neither is `drop_rate`. As with `subsample`, a whole weight is not the same
-    as copies of the row, which may have different folds.
+    `history_` is that of the scores by fold. Warm starts are not possible, as these scores do not follow from
+    the trees, and neither is `drop_rate`; a checkpoint also has the scores of the training rows. As with
+    `subsample`, a whole weight is not the same as copies of the row, which may have different folds.
 
     With `linear_leaves`, trees are grown as without. Then each leaf gets a linear function of up to eight
     numeric columns, the deepest ones of its path, one for every five rows at most: its constant value, plus

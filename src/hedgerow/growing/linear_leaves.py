@@ -4,12 +4,12 @@ They take three calls of the shards for each tree: the ranges of the columns, an
 the normal equations, of all leaves at once. See `hedgerow.kernels.cpu.linear_shards`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Integers
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.growing.grower import GrownTree, RowStatistics
 from hedgerow.growing.shards import ShardedRows
@@ -52,8 +52,7 @@ class ShardedLinearLeaves:
         start_columns(grown.nodes, leaves, rules, columns)
         if columns.counts.any():
             ranges, _ = shards.call("linear_ranges", own, columns)
-            columns.lower[:] = np.min([lower for lower, _ in ranges], axis=0)
-            columns.upper[:] = np.max([upper for _, upper in ranges], axis=0)
+            _join_ranges(ranges, columns)
             keep_columns(columns)
         if columns.counts.any():
             _, (words,) = shards.call("linear_sums", own, columns, N_STEP_SUMS)
@@ -61,6 +60,14 @@ class ShardedLinearLeaves:
             _, (words,) = shards.call("linear_sums", own, columns, N_SUMS)
             solve_leaves(columns, words, rules, terms)
         set_terms(grown, terms)
+
+
+def _join_ranges(ranges: Sequence[tuple[Floats, Floats]], columns: TreeColumns) -> None:
+    """Set the ranges of all rows; of 0.0 and -0.0 the first is kept, as `linear.find_ranges` does."""
+    columns.lower[:], columns.upper[:] = np.inf, -np.inf
+    for lower, upper in ranges:
+        np.copyto(columns.lower, lower, where=lower < columns.lower)
+        np.copyto(columns.upper, upper, where=upper > columns.upper)
 
 
 def _allocate_columns(n_leaves: int) -> TreeColumns:

@@ -15,10 +15,16 @@ Rounds have trees (see `trees`) or members (see `members`). Entries and arrays b
     probability_floor   the smallest probability used, for classifiers with members
     sample_weights      the last weights of the training rows
     training_margins    the margins of the training rows
+
+A checkpoint of gradient boosting with `drop_rate` or `leaf_value_folds` has raw scores after its last round:
+
+    scores.training     float64 (models, outputs, rows), of the training rows
+    scores.evaluation   float64 (outputs, rows), of all evaluation sets; with `drop_rate` only
 """
 
 import math
 import reprlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,9 +44,10 @@ from hedgerow.boosting.r2 import LOSSES as R2_LOSSES
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
+from hedgerow.estimators.fingerprints import DataFingerprint
 from hedgerow.forest import TreeModel
 from hedgerow.io import sections
-from hedgerow.io.checks import check_copies
+from hedgerow.io.checks import MAX_SCORE, check_copies
 from hedgerow.io.members import MemberSpec, read_members, write_members
 from hedgerow.io.parameters import held_by_name, read_spec, write_spec
 from hedgerow.io.reader import Reader, Writer, require
@@ -58,6 +65,7 @@ R2_ROUNDS = ADABOOST_ROUNDS[:3]
 _LOSS_PARAMETERS = {"quantile": ("quantile",), "huber": ("alpha", "delta"), "tweedie": ("power",)}
 _MAYBE_INFINITE = ("errors", "normalizers", "bounds")  # or NaN
 _MAX_ROUNDS = 2**31
+SCORES = {"training": 3, "evaluation": 2}  # arrays of a checkpoint, and their numbers of axes
 
 
 # --- gradient boosting
@@ -123,6 +131,32 @@ def _read_folds(reader: Reader, model: TreeModel) -> TreeModel:
     n_each = n_outputs * len(rows)
     require("forest.starts", n_trees % n_each == 0, f"every round must have {n_each} trees")
     return replace(model, fold_starts=starts)
+
+
+def write_scores(writer: Writer, scores: Mapping[str, Floats]) -> None:
+    """Write the scores of rows of a checkpoint."""
+    for name, array in scores.items():
+        writer.section("scores").put(name, array)
+
+
+def check_scores(reader: Reader, model: Any, fingerprints: Sequence[DataFingerprint]) -> None:
+    """Check the scores of rows of a checkpoint; those that other fits have are refused as unknown arrays."""
+    drops = bool(getattr(model, "drop_rate", 0.0))
+    if not drops and getattr(model, "leaf_value_folds", None) is None:
+        return
+    require("data_fingerprints", len(fingerprints) == 1, "there must be one")
+    require("fold_scores", model.n_folds_ == 1 or not drops, "there must be none with drop_rate")
+    n_outputs, section = model.loss_.n_outputs, reader.section("scores", {})
+    _check_scores_of(section, "training", (model.n_folds_, n_outputs, fingerprints[0].n_rows))
+    if drops and JSON.items(reader.entry("checkpoint", dict).get("evaluation_sets"), "evaluation_sets"):
+        _check_scores_of(section, "evaluation", (n_outputs,))
+
+
+def _check_scores_of(section: Reader, name: str, shape: tuple[int, ...]) -> None:
+    """Check an array whose shape begins with `shape`."""
+    scores = section.array(name, np.float64, SCORES[name])
+    require(f"scores.{name}", scores.shape[: len(shape)] == shape, f"its shape must begin with {shape}")
+    require(f"scores.{name}", np.abs(scores) < MAX_SCORE, "the scores must be finite, and not too large")
 
 
 def _task(model: Any) -> str:

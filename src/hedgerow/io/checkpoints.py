@@ -6,6 +6,8 @@ checkpoint    {"data": {"X": ..., "y": ..., "sample_weight": ...}   digests of t
                "first_round": 0             the number of rounds of that model
                "initial_losses": null       losses of that model on the evaluation sets
                "seed": 7}                   drawn at the beginning
+
+With `drop_rate` or `leaf_value_folds` of gradient boosting there are also scores of rows, see `boosting`.
 """
 
 import hashlib
@@ -14,6 +16,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hedgerow.container import JSON, ModelFileError, write_atomically
+from hedgerow.io.boosting import SCORES
 from hedgerow.io.foreign import check_trusted
 from hedgerow.io.models import from_bytes, open_bytes, read_bytes, to_bytes
 from hedgerow.io.parameters import decode, encode, write_spec
@@ -40,14 +43,19 @@ class ModelStore:
 
     def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
         """Write a fitted model and the notes on its fit."""
-        write_atomically(path, to_bytes(model, checkpoint=written_notes(notes)))
+        write_atomically(path, to_bytes(model, checkpoint=written_notes(notes), scores=notes["scores"]))
 
     def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
         """Return the model and the notes of a file, checked."""
         try:
             names, data = check_trusted(trusted), read_bytes(path)
-            notes = checked_notes(open_bytes(data)[0].get("checkpoint"))
-            return from_bytes(data, names, unfinished=True), notes
+            content, arrays = open_bytes(data)
+            notes = checked_notes(content.get("checkpoint"))
+            notes["scores"] = {
+                name: arrays[f"scores.{name}"] for name in SCORES if f"scores.{name}" in arrays
+            }
+            del arrays
+            return from_bytes(data, names, unfinished=True), notes  # checks the scores
         except ModelFileError as error:
             raise ModelFileError(f"checkpoint={os.fspath(path)!r} cannot be read: {error}") from error
 

@@ -34,7 +34,7 @@ from hedgerow.voting import VoteForest
 
 SET_WORDS = 4  # of 64 bits: one bit for each code
 
-_MAX_SCORE = 2.0**1000
+MAX_SCORE = 2.0**1000
 _NODES_PER_BLOCK = 1 << 20
 _MAX_TREES = 2**22  # the capacity of the units of quantiles
 
@@ -63,7 +63,7 @@ def check_model(
     if model.n_rounds:
         with np.errstate(over="ignore", invalid="ignore"):
             largest = model.max_scores[-1]
-        require("forest.value", largest < _MAX_SCORE, "the sum of the values of all trees is too large")
+        require("forest.value", largest < MAX_SCORE, "the sum of the values of all trees is too large")
 
 
 def check_bins(bins: Bins, schema: Schema) -> None:

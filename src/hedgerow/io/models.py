@@ -22,14 +22,16 @@ bytes. A cascade is another kind of file, see `hedgerow.vision.model`.
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
 from hedgerow import estimators
+from hedgerow._typing import Floats
 from hedgerow.container import JSON, ModelFileError, check_format, file_size, pack, unpack, write_atomically
 from hedgerow.io import annotations, bagging, boosting, schapire, sections, trees
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
@@ -275,8 +277,15 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         return head + file.read()
 
 
-def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoint: Any = None) -> bytes:
-    """Return the bytes of a model's file; `checkpoint` are the notes on an unfinished fit."""
+def to_bytes(
+    model: Any,
+    card: Any = None,
+    certificate: Any = None,
+    *,
+    checkpoint: Any = None,
+    scores: Mapping[str, Floats] = MappingProxyType({}),
+) -> bytes:
+    """Return the bytes of a model's file; `checkpoint` and `scores` are those of an unfinished fit."""
     if _is_cascade(model):
         if card is not None or certificate is not None:
             raise ModelFileError("a cascade has no card and no certificate; use its info instead")
@@ -298,6 +307,7 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
         writer.entries["checkpoint"] = checkpoint
     _write_model(model, writer)
     sections.write_data_fingerprints(writer, model)
+    boosting.write_scores(writer, scores)
     if certificate is not None:
         writer.entries["certificate"] = annotations.write_certificate(certificate, certified)
     versions = {"hedgerow": hedgerow.__version__} | (library_versions() if writer.archives else {})
@@ -348,6 +358,8 @@ def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished
         fingerprints = sections.read_data_fingerprints(reader)
         if fingerprints:
             model._set_fitted_attributes(data_fingerprints_=fingerprints)  # noqa: SLF001
+        if "checkpoint" in content:
+            boosting.check_scores(reader, model, fingerprints)
         if "threshold" in content:
             model = annotations.read_threshold(content["threshold"], model)
     except RecursionError as error:

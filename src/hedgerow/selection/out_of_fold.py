@@ -58,11 +58,11 @@ def fit_boosting(model: Any, rows: OutOfFoldRows, clock: Any) -> OutOfFoldFit:
     for fold in range(model.n_folds_):
         one = copy.copy(model)
         one.model_ = model.model_.fold_model(fold)
-        places = np.flatnonzero(folds == fold)
-        values = _predict(one, take_rows(rows.X, rows.order[places]))
+        positions = np.flatnonzero(folds == fold)
+        values = _predict(one, take_rows(rows.X, rows.order[positions]))
         if predicted is None:
             predicted = np.empty((len(folds), *values.shape[1:]))
-        predicted[places] = values
+        predicted[positions] = values
     times = np.diff(model.history_["seconds"], prepend=0.0)
     seconds = time.perf_counter() - start
     return OutOfFoldFit(

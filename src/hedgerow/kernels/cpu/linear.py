@@ -178,9 +178,8 @@ def keep_varying(own, n):
     for j in range(n):
         width = own.upper[j] - own.lower[j]
         if 0.0 < width < np.inf and _STEPS / width < np.inf:
-            own.column[kept], own.scale[kept] = own.column[j], _STEPS / width
-            # 0.0 instead of -0.0: which of both was found depends on the order of the rows
-            own.lower[kept], own.upper[kept] = own.lower[j] + 0.0, own.upper[j] + 0.0
+            own.column[kept], own.lower[kept], own.upper[kept] = own.column[j], own.lower[j], own.upper[j]
+            own.scale[kept] = _STEPS / width
             kept += 1
     return kept
 
