@@ -66,6 +66,21 @@ def columns_of_many(schema: Schema, most: int | None) -> tuple[int, ...]:
     return tuple(column for column, size in sizes if size > most)
 
 
+def coded_columns(bins: Bins) -> tuple[int, ...]:
+    """Return the columns of the table that are coded by statistics."""
+    coded = np.flatnonzero(bins.by_statistic)
+    return tuple(np.unique(coded if bins.sources is None else bins.sources[coded]).tolist())
+
+
+def continues_statistics(bins: Bins, columns: tuple[int, ...]) -> bool:
+    """Return whether these columns are coded by statistics; a column of equal statistics has no edges."""
+    for column, is_coded in enumerate(bins.by_statistic.tolist()):
+        source = column if bins.sources is None else int(bins.sources[column])
+        if is_coded != (source in columns) and (is_coded or bins.n_bins[column] > 1):
+            return False
+    return True
+
+
 # --- exact sums
 
 
