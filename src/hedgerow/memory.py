@@ -179,7 +179,7 @@ def estimate_gradient_boosting(
     """
     n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
     evaluated, in_shards = size.n_evaluated + size.n_held_out, size.is_remote and size.linear_leaves
-    stride = row_stride(value_bytes(n_columns, size.value_bytes if in_shards else 0))
+    stride = row_stride(value_bytes(n_columns, size.value_bytes) if in_shards else n_columns)
     entries = n_columns * (min(size.max_bins, n) + 1)
     n_slots = slots_for(n_leaves, entries, is_complete=is_complete)
     histograms = 16 * entries * (n_slots + 2) + 24 * entries * size.n_threads
