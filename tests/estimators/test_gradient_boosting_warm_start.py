@@ -188,10 +188,11 @@ def test_a_second_interrupt_after_the_loop_leaves_the_old_model(monkeypatch):
     model = regressor().fit(X, y)
     before = vars(model).copy()
 
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    class Interrupted(fitting.FitResult):
+        def __init__(self, *_):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "FitResult", interrupted)
+    monkeypatch.setattr(fitting, "FitResult", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, -y)
     assert vars(model) == before
