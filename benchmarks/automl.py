@@ -105,12 +105,12 @@ def fit_autogluon(
             num_gpus=0, verbosity=0, **more,
         )  # fmt: skip
 
+    # "good_quality" deletes the models of folds, but predicts with them where the final fit has no time.
+    kept = {"save_bag_folds": True} if preset == "good_quality" else {}
     try:
-        predictor = fit("first")
-    except (
-        AssertionError
-    ):  # its trial of stacking had no time for a model, and left a fitted predictor behind
-        predictor = fit("again", dynamic_stacking=False)
+        predictor = fit("first", **kept)
+    except AssertionError:  # its trial of stacking found no time, and left a fitted predictor behind
+        predictor = fit("again", dynamic_stacking=False, **kept)
     if case.task == "classification":
         return lambda rows: predictor.predict_proba(rows)[sorted(y.unique())].to_numpy()
     return predictor.predict
