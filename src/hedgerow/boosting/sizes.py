@@ -4,7 +4,7 @@
     n_estimators=100       100 rounds of one model: every other "auto" is a fixed value
 
 They are functions of the shape of the table only, so that the same rows in memory, in files or on a cluster
-have the same model. `benchmarks/accuracy.py` is the study behind them.
+have the same model. `benchmarks/accuracy.py` and `benchmarks/ablation.py` are the studies behind them.
 """
 
 import math

@@ -77,7 +77,8 @@ class BoostingBase(EnsembleBase, abc.ABC):
         y : array of shape (n_samples,)
             Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
-            From 0 to 1e100. A whole number equals that many copies of the row exactly, zero equals no row.
+            From 0 to 1e100. A whole number equals that many copies of the row exactly, zero equals no row;
+            but where rows are drawn, held out or divided into folds, each copy is a row of its own.
             Gradient boosting does not normalise weights: its penalties and `min_child_weight` are compared to
             their sums, as in scikit-learn and LightGBM, so that a mean of about 1 is best.
             Where X is in files, the name of the column of weights.

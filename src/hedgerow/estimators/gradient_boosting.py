@@ -51,8 +51,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float (l2: or "auto")
-        Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
-        influence the choice of splits.
+        Penalties of the leaf values; with `newton=False` they only influence the choice of splits.
     linear_leaves : bool
         Leaves hold linear functions instead of constants; see Notes. Excludes `monotonic_cst`, `drop_rate`,
         `leaf_value_folds`, `max_leaf_step`, `newton=False`, other estimators, and losses with a line search.
@@ -99,7 +98,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         leaf values are found by a line search, or by one Newton step for "log_loss" and "exponential".
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
-        trees, bins and constraints are then ignored.
+        trees, bins and constraints are then ignored; `linear_leaves`, `leaf_value_folds`, `drop_rate`, a
+        number for `n_folds`, and another `sampling` than "uniform" are not allowed.
     early_stopping : bool, "auto" or None
         Stop when the validation loss no longer falls; None does so if `n_estimators` is "auto", "auto" above
         10,000 rows. Without early stopping, `n_estimators="auto"` is 100 rounds of one model.
@@ -114,8 +114,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     warm_start : bool
         Add rounds to the fitted model.
     random_state : int, RandomState or None
-        Seed of folds, sampled rows and columns, and validation rows. By default 0, so that a fit can be
-        repeated; None draws another seed for every fit.
+        Seed of all random numbers: folds, sampled rows and columns, validation rows, dropped rounds, noise.
+        By default 0, so that a fit can be repeated; None draws another seed for every fit.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     verbose : int
@@ -251,7 +251,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
     n_estimators : int or "auto"
         Number of rounds, with one tree each; "auto" as in `GradientBoostingClassifier`.
-    l1_regularization, l2_regularization : float
+    l1_regularization, l2_regularization : float (l2: or "auto")
         Penalties of the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
         and "huber", where a line search finds these, they only influence the choice of splits.
     quantile, alpha, power : float

@@ -1,6 +1,6 @@
 """Trees whose values are added: bins and nodes in a file, and the codec of a single tree.
 
-The tables BINS and FOREST name the arrays of a file and the attributes that hold them in memory.
+The tables BINS, FOREST and LINEAR name the arrays of a file and the attributes that hold them in memory.
 
 A classification tree returns a fraction for each class. In memory it is one tree per class with the same
 splits; in the file the splits are stored once, and forest.value has the shape (outputs, nodes).

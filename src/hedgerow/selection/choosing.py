@@ -52,9 +52,9 @@ def choose(
     Every method is tried with its first, cheapest setting before any other setting; after that, better
     methods come first. All are scored on the same rows. From 50 to 20,000 rows these are all rows, out of
     fold: gradient boosting is the mean of models of folds, and each row is predicted by the model that was
-    not fitted to its fold; a forest predicts out of bag; other methods have 5 folds. For more or fewer rows
-    see the notes. The number of boosting rounds is found on these rows too, so the scores are slightly
-    optimistic: use other rows for the final evaluation.
+    not fitted to its fold; forests and bagging predict out of bag; other methods have 5 folds. For more or
+    fewer rows see the notes. The number of boosting rounds is found on these rows too, so the scores are
+    slightly optimistic: use other rows for the final evaluation.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def choose(
     -------
     Choice
         Its `model` is fitted to all rows with the parameters of `best`: if 137 rounds were best on four
-        fifths of the rows, it has 137 rounds. Gradient boosting and forests that were scored out of fold are
-        fitted to all rows already, and are not fitted again. The model may also be a
+        fifths of the rows, it has 137 rounds. Models that were scored out of fold are fitted to all rows
+        already, and are not fitted again. The model may also be a
         `WeightedEnsembleClassifier` or `WeightedEnsembleRegressor` of the `members`.
 
     Notes
