@@ -110,7 +110,7 @@ class LeafValueFolds:
         return others
 
     def newton_values(self, tree: GrownTree, statistics: RowStatistics) -> tuple[Floats, Integers]:
-        """Return the Newton steps (nodes, folds) without each fold, and the rows that they stand on."""
+        """Return the Newton steps (nodes, folds) without each fold, and the numbers of the other rows."""
         sums = self.sums(tree, statistics)
         gradient = sums[..., 0].astype(np.float64) * statistics.gradient_unit
         hessian = sums[..., 1].astype(np.float64) * statistics.hessian_unit
