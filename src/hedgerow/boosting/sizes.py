@@ -82,8 +82,12 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
     (8, None)
     >>> [auto_sizes(1000, 20, n_classes, classes=True).learning_rate for n_classes in (9, 10)]
     [0.2, 0.4]
+    >>> [auto_sizes(n_rows, 20, 1, classes=True).learning_rate for n_rows in (100_000, 100_001)]
+    [0.1, 0.3]
     """
+    is_large = n_rows * n_outputs > _EIGHT_FOLDS  # small steps would need more rounds than are allowed
     sizes = Sizes(
+        learning_rate=0.3 if is_large else 0.1,
         min_samples_leaf=5 if classes else 2,
         subsample=0.75,
         colsample_bytree=0.7,
@@ -97,7 +101,7 @@ def auto_sizes(n_rows: int, n_columns: int, n_outputs: int, *, classes: bool) ->
         fraction = min(0.8, max(0.5, math.sqrt(_FEW_COLUMNS / n_columns)))
         return replace(
             sizes,
-            learning_rate=0.4 if n_outputs >= _MANY_CLASSES else 0.2,
+            learning_rate=0.4 if is_large or n_outputs >= _MANY_CLASSES else 0.2,
             colsample_bytree=fraction,
             max_features=fraction,
             n_estimators=_MAX_ROUNDS_OF_CLASSES,

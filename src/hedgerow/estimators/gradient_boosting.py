@@ -142,8 +142,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     `l2_regularization=3`, no sampling of rows and columns, `max_categories_for_sets=None`,
     `n_folds=None` and `n_iter_no_change=10`.
     With `n_estimators="auto"` it means `learning_rate=0.1` (0.2 for three or more classes, 0.4 for ten or
-    more), `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for
-    two classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
+    more; 0.3, and 0.4 for three or more classes, if rows times outputs are more than 100,000),
+    `min_samples_leaf=5` (2 for numbers, 20 for medians and quantiles), `l2_regularization=3` (10 for two
+    classes), `subsample=0.75`, `colsample_bytree=0.7`, `max_features=0.7` (0.5 each for three or more
     classes, and up to 0.8 if there are fewer than 16 columns), `max_categories_for_sets=32` from 1,000 rows
     on (3,000 for numbers) with at most ten classes and None otherwise, `n_iter_no_change=20`, and `n_folds=8`
     if rows times outputs are at most 100,000, 4 up to 400,000 and None beyond, where a tenth of the rows is
