@@ -178,3 +178,26 @@ def test_auto_continues_with_the_columns_of_the_model():
     sets.set_params(tol=1e-3).fit(X, y)
     assert not is_coded(sets)
     assert sets.n_estimators_ > n_rounds
+
+
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_a_warm_start_with_other_rows_predicts_them_as_it_was_fitted(n_classes, tmp_path):
+    def data(seed, sign):
+        X, y = towns(seed, n=2000)
+        size = X["size"].to_numpy()
+        y = size + sign * (y - size)  # the effects of the towns, which the codes are in the order of
+        return X, y if n_classes is None else np.digitize(y, [-1, 1])
+
+    kind = REGRESSOR if n_classes is None else CLASSIFIER
+    first, other, new = data(0, 1), data(1, -1), data(2, -1)
+    model = kind(warm_start=True, **FEW | {"n_estimators": 20}).fit(*first)
+    model = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    before = model.score(*new)
+    model.set_params(n_estimators=60).fit(*other, eval_set=other)
+    alone = kind(**FEW | {"n_estimators": 40}).fit(*other)
+    assert is_coded(model)
+    assert model.score(*new) > before + 0.9 * (alone.score(*new) - before)
+    hedgerow.save(model, tmp_path / "model")
+    assert np.array_equal(scores(model, new[0]), scores(hedgerow.load(tmp_path / "model"), new[0]))
+    again = hedgerow.load(tmp_path / "model").set_params(n_estimators=80, warm_start=True).fit(*other)
+    assert again.score(*new) > model.score(*new) - 0.02

@@ -107,6 +107,29 @@ def test_a_warm_start_is_one_long_fit(make):
         warm.set_params(n_estimators=14, n_folds=8).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("first", "more", "rows"),
+    [
+        ({"n_folds": 4}, {"n_estimators": 12}, 300),
+        ({"n_folds": 4}, {"n_estimators": "auto"}, 20),
+        ({"n_folds": 4}, {"n_estimators": "auto"}, 300),
+        ({"n_folds": None}, {"n_estimators": "auto"}, 300),
+    ],
+    ids=str,
+)
+def test_a_warm_start_keeps_the_number_of_folds(first, more, rows):
+    X, y = numbers(300)
+    model = regressor(warm_start=True, **first).fit(X, y)
+    n_folds, before, trees = model.n_folds_, model.predict(X), model.model_.forest.n_trees
+    model.set_params(n_folds="auto", tol=0.01, **more)
+    model.fit(X[:rows], y[:rows])  # on its own, it would have eight folds, or none
+    assert model.n_folds_ == n_folds
+    assert model.model_.forest.n_trees == n_folds * model.n_estimators_
+    assert model.n_estimators_ >= trees // n_folds
+    stages = list(model.staged_predict(X))
+    np.testing.assert_array_equal(stages[trees // n_folds - 1], before)
+
+
 def test_a_checkpoint_resumes(tmp_path):
     X, y = classes(n_classes=3)
     settings = {**FOLDS, "early_stopping": True, "n_iter_no_change": 3, "n_estimators": 30}

@@ -51,6 +51,7 @@ CASES = {
     "some rows per tree": (BinaryLogLoss, TWO, None, {"validation_rows": HELD, "subsample": 0.3}, {}),
     "one row a tree": (BinaryLogLoss, TWO, None, {"subsample": 1e-6}, {}),
     "three classes": (lambda: MultinomialLogLoss(3), THREE, None, {"subsample": 0.7}, {}),
+    "three classes, heavy tails": (lambda: MultinomialLogLoss(3), THREE, SMOOTH**200, {}, {}),
     "random columns": (
         lambda: MultinomialLogLoss(3), THREE, WHOLE, {"validation_rows": HELD},
         {"columns_per_tree": 0.5, "columns_per_node": 0.6, "seed": 3},

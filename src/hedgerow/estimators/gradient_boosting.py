@@ -112,7 +112,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
         They do not apply to an `eval_set`.
     warm_start : bool
-        Add rounds to the fitted model.
+        Add rounds to the fitted model; "auto" of `n_folds` and `max_categories_for_sets` then keeps its folds
+        and columns.
     random_state : int, RandomState or None
         Seed of all random numbers: folds, sampled rows and columns, validation rows, dropped rounds, noise.
         By default 0, so that a fit can be repeated; None draws another seed for every fit.

@@ -250,6 +250,9 @@ class GradientBoostingBase(BoostingBase):
                 sizes = replace(sizes, n_folds=None)
         if self.sampling in _SUBSAMPLES:
             sizes = replace(sizes, subsample=_SUBSAMPLES[self.sampling])
+        if isinstance(data.previous, TreeModel):  # folds go on, with any number of rows and rounds
+            n_folds = data.previous.n_folds
+            sizes = replace(sizes, n_folds=None if n_folds == 1 else n_folds)
         passed = {field.name: getattr(self, field.name) for field in fields(sizes)}
         return replace(sizes, **{name: value for name, value in passed.items() if value != AUTO})
 
@@ -313,9 +316,17 @@ class GradientBoostingBase(BoostingBase):
         columns = columns_of_many(data.schema, most)
         if isinstance(data.previous, TreeModel) and not continues_statistics(data.previous.bins, columns):
             columns = coded_columns(data.previous.bins)  # "auto", with other rows than those of the model
-        if not columns:
+        if not columns or self._has_other_rows(data):
             return None
         return TargetOptions(columns, float(self.categorical_smoothing), data.target.n_classes or 0)
+
+    def _has_other_rows(self, data: FitInput) -> bool:
+        """Return whether a warm start has other rows than those whose statistics coded the columns.
+
+        Predictions use the codes of these rows, and so must trees: they are then split by sets of codes.
+        """
+        first = getattr(self, "data_fingerprints_", ())[:1]
+        return data.previous is not None and first != (data.fingerprint,)
 
     def _growth_options(self, schema: Schema, loss: Loss, sizes: Sizes, seed: int) -> GrowthOptions:
         monotonic = monotonic_directions(self.monotonic_cst, schema)

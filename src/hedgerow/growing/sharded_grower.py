@@ -229,7 +229,6 @@ class RoundGrower:
         kind = ShardedSymmetricGrower if options.symmetric else ShardedGrower
         self._grower = kind(shards, bins, options, n_rows)
         self._bits = np.zeros((n_outputs, 2), np.int64)
-        self._is_wide = False
         self._unsent: tuple[Any, ...] | None = None  # a tree whose values the shards have not received yet
 
     def send_leaf_values(self) -> None:
@@ -254,11 +253,12 @@ class RoundGrower:
             packed, _ = call("pack_statistics", bits)
             root = ()
         grown = list[GrownTree]()
-        for output, tree in enumerate(numbers):
+        # of all outputs before the first tree: its values change the scores that gradients are computed from
+        of_outputs = [self._statistics(output, tops[output], packed) for output in range(n_outputs)]
+        for output, (tree, (statistics, is_wide)) in enumerate(zip(numbers, of_outputs, strict=True)):
             self.send_leaf_values()
-            statistics = self._statistics(output, tops[output], packed)
             rules = self.options.for_tree(statistics, np.arange(self._n_columns), tree)
-            if output or not root or self._is_wide:
+            if output or not root or is_wide:
                 root = self._start_tree(output, iteration, rules)
             elif root[1][0] == 0:
                 root = self._start_tree(output, iteration, rules, first_only=1)
@@ -299,20 +299,22 @@ class RoundGrower:
             return self._start_tree(output, iteration, rules, first_only=1)
         return root
 
-    def _statistics(self, output: int, tops: Floats, packed: list[Any]) -> RowStatistics:
-        """Return the units of the statistics; request unpacked ones if the packed ones are too coarse."""
+    def _statistics(self, output: int, tops: Floats, packed: list[Any]) -> tuple[RowStatistics, bool]:
+        """Return the units of the statistics; request unpacked ones if the packed ones are too coarse.
+
+        Return also whether they are unpacked.
+        """
         steps = (
             sum(int(shard[2][output, 0]) for shard in packed),
             sum(int(shard[2][output, 1]) for shard in packed),
         )
         top_g, top_h = tops.tolist()
         wide = wide_bits((top_g, top_h), steps, self._n_copies, self._packed_block_rows)
-        self._is_wide = wide is not None
         if wide is not None:
             smallest, _ = self.shards.call("widen_statistics", output, *wide)
-            return _units(*wide, min(smallest))
-        g_bits, h_bits = self._bits[output]
-        return _units(int(g_bits), int(h_bits), min(int(shard[2][output, 2]) for shard in packed))
+            return _units(*wide, min(smallest)), True
+        g_bits, h_bits = self._bits[output].tolist()
+        return _units(g_bits, h_bits, min(int(shard[2][output, 2]) for shard in packed)), False
 
 
 def _units(g_bits: int, h_bits: int, smallest: int) -> RowStatistics:
